@@ -248,8 +248,8 @@ _ROWS: tuple[Variable, ...] = (
 )
 
 VARIABLES: Mapping[str, Variable] = {row.name: row for row in _ROWS}
-# Names as `os.environ` keeps them: it encodes a name at each question, and says by an exception that
-# a variable is not set, which costs a microsecond in every call of a native function.
+# Names as `os.environ` keeps them: it encodes a name at each question, and says by an exception
+# that a variable is not set, which costs a microsecond in every call of a native function.
 _KEYS: Mapping[str, object] = {name: os.environ.encodekey(name) for name in VARIABLES}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import native_arrays
+from penstock.core import native_arrays, native_places
 from penstock.core.composite import IndexedSlices
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
@@ -26,7 +26,6 @@ TYPES = {"Sum": "realnumbertype", "Mean": FLOATING, "SqrtN": FLOATING}
 IDS = "Tidx: {int32, int64} = int32, "
 SEGMENT_TYPE = "Tsegmentids: {int32, int64} = int32"
 _SPARSE = 1000  # times as many segments as rows, above which wrong ids are looked for first
-_MARKED = 16  # times as many rows as indices, up to which each row is marked
 _UNSIGNED = {4: np.uint32, 8: np.uint64}
 WORDS = {"Sum": "The sum", "Mean": "The mean", "SqrtN": "The sum by the root of the number"}
 
@@ -151,6 +150,9 @@ def _combined_natively(
 
 
 def _shared(kind: str, total: Array, sizes: Array) -> Array:
+    found = native_places.shared(total, sizes, kind == "SqrtN")
+    if found is not None:
+        return found
     return total * _column(_shares(np, kind, sizes.astype(total.dtype)), total.ndim)
 
 
@@ -245,8 +247,11 @@ def _returned(
     """On the host: parts of segments' gradients added up by index, which is below `count`."""
     parts = grad.astype(_wide(grad.dtype), copy=False)
     if kind != "Sum":
-        _check_rows(ctx, np, ids, grad.shape[0])
-        parts = _shared(kind, parts, np.bincount(ids, minlength=len(grad)))
+        sizes = native_places.often(ids, len(grad))
+        if sizes is None:
+            _check_rows(ctx, np, ids, grad.shape[0])
+            sizes = np.bincount(ids, minlength=len(grad))
+        parts = _shared(kind, parts, sizes)
     total = np.zeros((count, *grad.shape[1:]), parts.dtype)
     found = native_arrays.combined(native_arrays.ADD, parts, indices, total, places=ids)
     if found is None:
@@ -254,16 +259,6 @@ def _returned(
         _check_rows(ctx, np, indices, count)
         found = add_rows(parts[ids], indices, count)
     return found.astype(grad.dtype, copy=False)
-
-
-def _distinct(indices: Array, rows: int) -> tuple[Array, Array]:
-    """The different ones of indices below `rows`, sorted, and which of them each is."""
-    if rows > _MARKED * (len(indices) + 1):
-        unique, own = np.unique(indices, return_inverse=True)
-        return unique, own.reshape(-1)
-    there = np.zeros(rows, indices.dtype)
-    there[indices] = 1
-    return there.nonzero()[0].astype(indices.dtype), (there.cumsum(dtype=there.dtype) - 1)[indices]
 
 
 def _define_grads(kind: str) -> tuple[OpDef, OpDef]:
@@ -302,9 +297,13 @@ def _define_grads(kind: str) -> tuple[OpDef, OpDef]:
     def run_rows(
         ctx: KernelContext, grad: Array, indices: Array, ids: Array, number: Array
     ) -> list[Array]:
-        _check_rows(ctx, np, ids, grad.shape[0])
-        _check_rows(ctx, np, indices, int(number))
-        unique, own = _distinct(indices, int(number))
+        found = native_places.different(indices, int(number))
+        if found is None:
+            _check_rows(ctx, np, ids, grad.shape[0])
+            _check_rows(ctx, np, indices, int(number))
+            unique, own = np.unique(indices, return_inverse=True)
+            found = unique, own.reshape(-1)
+        unique, own = found
         return [_returned(ctx, kind, grad, ids, own, unique.size), unique]
 
     @dense.gradient
