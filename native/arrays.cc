@@ -634,6 +634,25 @@ void find_places(const int64_t *keys, const int32_t *slots, int64_t slot_count,
   }
 }
 
+// Where wanted keys, rows of them, are among the others: the row and the last place of each hit. Returns
+// how many hits there are.
+int64_t hits(const int64_t *keys, int64_t count, const int64_t *wanted, int64_t rows, int64_t width,
+             int32_t *hit_rows, int64_t *hit_keys) {
+  int64_t size = 4;
+  while (size < 2 * count) size *= 2;
+  std::vector<int32_t> slots(static_cast<size_t>(size), -1);
+  for (int64_t i = 0; i < count; ++i)
+    slots[slot_of(keys, slots.data(), size, keys[i])] = static_cast<int32_t>(i);
+  int64_t found = 0;
+  for (int64_t i = 0; i < rows * width; ++i) {
+    const int32_t place = slots[slot_of(keys, slots.data(), size, wanted[i])];
+    if (place < 0) continue;
+    hit_rows[found] = static_cast<int32_t>(i / width);
+    hit_keys[found++] = place;
+  }
+  return found;
+}
+
 // Empties a slot, and moves those that follow it nearer to where their search begins.
 void vacate(const int64_t *keys, int32_t *slots, int64_t slot_count, int64_t slot) {
   const int64_t mask = slot_count - 1;
@@ -1154,6 +1173,26 @@ EXPORT int64_t penstock_arrays_range_splits(const void *starts, const void *limi
 EXPORT int64_t penstock_arrays_fill_rows(const int64_t *ids, int64_t number, int64_t rows, int64_t *places,
                                          bool *empty, int64_t *filled) {
   return with_memory([=] { return fill_rows(ids, number, rows, places, empty, filled); });
+}
+
+EXPORT int64_t penstock_arrays_weighted(const int64_t *weights, const int64_t *blocks, int64_t size,
+                                        const int64_t *values, int64_t number, int64_t *classes) {
+  weighted(weights, blocks, size, values, number, classes);
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_sobol(const uint32_t *directions, int64_t dims, int64_t first,
+                                     int64_t count, int64_t wide, void *out) {
+  if (wide)
+    sobol(directions, dims, static_cast<uint64_t>(first), count, static_cast<double *>(out));
+  else
+    sobol(directions, dims, static_cast<uint64_t>(first), count, static_cast<float *>(out));
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_hits(const int64_t *keys, int64_t count, const int64_t *wanted,
+                                    int64_t rows, int64_t width, int32_t *hit_rows, int64_t *hit_keys) {
+  return with_memory([=] { return hits(keys, count, wanted, rows, width, hit_rows, hit_keys); });
 }
 
 EXPORT int64_t penstock_arrays_chain(const float *numbers, const double *uniform, int64_t count) {

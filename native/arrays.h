@@ -167,6 +167,22 @@ EXPORT int64_t penstock_arrays_histogram(int64_t kind, const void *values, int64
 EXPORT int64_t penstock_arrays_ranges(const void *starts, const void *deltas, int64_t wide,
                                       const int64_t *splits, int64_t rows, void *out);
 
+// In which class's part of [0, total) each value lies, one after the other. Weights of classes stand in
+// blocks of `size`, whose sums are `blocks`; no value is negative, or reaches their total.
+EXPORT int64_t penstock_arrays_weighted(const int64_t *weights, const int64_t *blocks, int64_t size,
+                                        const int64_t *values, int64_t number, int64_t *classes);
+
+// Points of Sobol's sequence from point `first` on: rows of `dims` floats, or doubles where `wide`, in
+// [0, 1). Each dimension has 32 direction numbers, the one of the lowest bit first; first + count is below
+// 2^31.
+EXPORT int64_t penstock_arrays_sobol(const uint32_t *directions, int64_t dims, int64_t first,
+                                     int64_t count, int64_t wide, void *out);
+
+// Where wanted keys, `rows` rows of `width`, are among fewer than 2^30 others: the row of each hit and the
+// last place of its key, for which there is room. Returns how many hits there are.
+EXPORT int64_t penstock_arrays_hits(const int64_t *keys, int64_t count, const int64_t *wanted,
+                                    int64_t rows, int64_t width, int32_t *hit_rows, int64_t *hit_keys);
+
 // The number of the row at each position, `depth` numbers in the first axes of these sizes.
 EXPORT int64_t penstock_arrays_flatten(const void *positions, int64_t wide, int64_t number, int64_t depth,
                                        const int64_t *sizes, int64_t *rows);

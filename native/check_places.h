@@ -182,4 +182,55 @@ bool check_all_inside(Random &random) {
   return combine() >= 0 && result == wanted;
 }
 
+bool check_weighted(Random &random) {
+  constexpr int64_t size = 4;
+  const int64_t parts = 1 + below(random, 6), number = 30;
+  std::vector<int64_t> weights(parts * size), blocks(parts), ends(parts * size), classes(number);
+  for (int64_t &each : weights) each = below(random, 3);
+  weights[below(random, parts * size)] += 1;
+  int64_t total = 0;
+  for (int64_t k = 0; k < parts * size; ++k) {
+    blocks[k / size] += weights[k];
+    ends[k] = total += weights[k];
+  }
+  const std::vector<int64_t> values = some(random, number, total, false);
+  penstock_arrays_weighted(weights.data(), blocks.data(), size, values.data(), number, classes.data());
+  for (int64_t i = 0; i < number; ++i)
+    if (classes[i] != std::upper_bound(ends.begin(), ends.end(), values[i]) - ends.begin()) return false;
+  return true;
+}
+
+// The first dimension's numbers are those of van der Corput, their bits the other way round.
+bool check_sobol(Random &random) {
+  uint32_t directions[64];
+  for (int bit = 0; bit < 32; ++bit) directions[bit] = directions[32 + bit] = 1u << (31 - bit);
+  const int64_t first = below(random, 1 << 20), count = 1 + below(random, 40);
+  std::vector<double> points(2 * count);
+  penstock_arrays_sobol(directions, 2, first, count, 1, points.data());
+  for (int64_t i = 0; i < count; ++i) {
+    uint32_t gray = static_cast<uint32_t>((first + i) ^ (first + i) >> 1), turned = 0;
+    for (int bit = 0; bit < 32; ++bit) turned |= (gray >> bit & 1) << (31 - bit);
+    if (points[2 * i] != turned / 4294967296.0 || points[2 * i + 1] != points[2 * i]) return false;
+  }
+  return true;
+}
+
+bool check_hits(Random &random) {
+  const int64_t count = below(random, 30), rows = 1 + below(random, 10), width = 1 + below(random, 3);
+  const std::vector<int64_t> keys = some(random, count, 40, false), wanted = some(random, rows * width, 40, false);
+  std::vector<int32_t> hit_rows(rows * width);
+  std::vector<int64_t> places(rows * width);
+  const int64_t found = penstock_arrays_hits(keys.data(), count, wanted.data(), rows, width,
+                                             hit_rows.data(), places.data());
+  int64_t next = 0;
+  for (int64_t i = 0; i < rows * width; ++i) {
+    int64_t place = count - 1;
+    while (place >= 0 && keys[place] != wanted[i]) --place;
+    if (place < 0) continue;
+    if (next >= found || hit_rows[next] != i / width || places[next] != place) return false;
+    ++next;
+  }
+  return next == found;
+}
+
 }  // namespace

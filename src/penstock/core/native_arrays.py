@@ -52,6 +52,9 @@ LIBRARY = HostLibrary(
         "to_rows": "pnnppnppp",
         "from_rows": "ppnpp",
         "dense_rows": "ppnppnp",
+        "weighted": "ppnpnp",
+        "sobol": "pnnnnp",
+        "hits": "pnpnnpp",
         "flatten": "pnnnpp",
         "different": "pnnnpp",
         "share": "npnnpnp",
@@ -375,21 +378,6 @@ def level(rows: Array) -> tuple[Array, Array] | None:
     values, parts = np.empty(rows.shape), np.empty(rows.shape, np.int32)
     checked(call(rows, *rows.shape, values, parts))
     return values, parts
-
-
-def last_places(keys: Array, wanted: Array) -> Array | None:
-    """The last place among `keys`, int64[N], of each of int64[M], or -1."""
-    enter = LIBRARY.function("enter")
-    if enter is None or len(keys) >= 1 << 30:
-        return None
-    keys = np.ascontiguousarray(keys)
-    slots = np.full(4 << len(keys).bit_length(), -1, np.int32)
-    held, numbers = np.empty(len(keys) + 1, np.int64), np.empty(len(keys), np.int64)
-    count = enter(held, 0, slots, len(slots), keys, len(keys), numbers)
-    last = np.full(count + 1, -1, np.int64)  # what is not there has number -1
-    last[numbers] = np.arange(len(keys))
-    found = places(held, slots, np.ascontiguousarray(wanted))
-    return None if found is None else last[found]
 
 
 def histogram(values: Array, low: float, high: float, bins: int) -> Array | None:

@@ -100,10 +100,19 @@ def shared(rows: Array, sizes: Array, root: bool) -> Array | None:
 
 def often(numbers: Array, rows: int) -> Array | None:
     """How often each number in [0, rows) is among int32 or int64[N]: int64[rows]."""
+    sizes = np.zeros(rows, np.int64)
+    return sizes if _count(numbers, sizes) else None
+
+
+def add_often(numbers: Array, sizes: Array) -> None:
+    """Adds to int64[rows] how often each number in [0, rows) is there."""
+    if not _count(numbers, sizes):
+        np.add.at(sizes, numbers, 1)
+
+
+def _count(numbers: Array, sizes: Array) -> bool:
     call, wide = LIBRARY.function("often"), is_wide(numbers)
     if call is None or wide is None:
-        return None
-    sizes = np.zeros(rows, np.int64)
-    return (
-        sizes if call(np.ascontiguousarray(numbers), wide, len(numbers), rows, sizes) < 0 else None
-    )
+        return False
+    numbers = np.ascontiguousarray(numbers)
+    return call(numbers, wide, len(numbers), len(sizes), sizes) < 0
