@@ -49,6 +49,33 @@ bool check_numbers(uint64_t key, int64_t count) {
   return true;
 }
 
+// Every word counts but those that are not fair modulo the limit.
+bool check_below(uint64_t key, uint64_t limit) {
+  constexpr int64_t count = 500;
+  std::vector<uint32_t> words(8 * count);
+  std::vector<int64_t> narrow(count), wide(count);
+  penstock_random_words(key, 1, 2, 8 * count, words.data());
+  penstock_random_below(key, 1, 2, limit, count, 0, narrow.data());
+  penstock_random_below(key, 1, 2, limit << 31, count, 1, wide.data());
+  const uint64_t fair = (uint64_t{1} << 32) / limit * limit;
+  size_t at = 0;
+  for (const int64_t each : narrow) {
+    while (words[at] >= fair) ++at;
+    if (each != static_cast<int64_t>(words[at++] % limit)) return false;
+  }
+  at = 0;
+  for (const int64_t each : wide) {  // a power of two times the limit: as fair as the upper bits
+    const uint64_t whole = limit << 31, most = ~uint64_t{0};
+    uint64_t value;
+    do {
+      value = words[at] | uint64_t{words[at + 1]} << 32;
+      at += 2;
+    } while ((whole & (whole - 1)) && value >= most - most % whole);
+    if (each != static_cast<int64_t>(value % whole)) return false;
+  }
+  return true;
+}
+
 // Classes come as often as they weigh, and those without a finite logarithm never.
 bool check_categories(uint64_t key) {
   constexpr int64_t samples = 4000;
@@ -134,7 +161,8 @@ int main(int count, char **arguments) {
   std::uniform_real_distribution<double> exponent(-3, 6);
   for (int round = 0; round < rounds; ++round)
     if (!check_all(random(), std::exp(exponent(random))) || !check_order(random(), 1 + round * 37) ||
-        !check_numbers(random(), 1 + round * 7) || !check_categories(random())) {
+        !check_numbers(random(), 1 + round * 7) || !check_categories(random()) ||
+        !check_below(random(), 1 + random() % 1000) || !check_below(random(), 0xB0000000)) {
       std::fprintf(stderr, "round %d: numbers are wrong\n", round);
       return 1;
     }

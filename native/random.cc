@@ -408,6 +408,25 @@ EXPORT int64_t penstock_random_whole(uint64_t key, uint64_t low, uint64_t high, 
   return -1;
 }
 
+EXPORT int64_t penstock_random_below(uint64_t key, uint64_t low, uint64_t high, uint64_t limit,
+                                     int64_t count, int64_t wide, int64_t *out) {
+  const Stream stream{key, low, high};
+  const uint64_t most = wide ? ~uint64_t{0} : 0xFFFFFFFF, rest = most % limit;
+  const uint64_t fair = limit & (limit - 1) ? most - rest - 1 : most;  // the largest one that is
+  const int size = wide ? 2 : 1;
+  Block block{};
+  uint64_t place = 0;
+  for (int64_t found = 0, lane = 4; found < count; lane += size) {
+    if (lane == 4) {
+      block = stream.block(place++);
+      lane = 0;
+    }
+    const uint64_t value = block.words[lane] | (wide ? uint64_t{block.words[lane + 1]} << 32 : 0);
+    if (value <= fair) out[found++] = static_cast<int64_t>(value % limit);
+  }
+  return -1;
+}
+
 EXPORT int64_t penstock_random_shifted(const void *logits, int64_t wide, int64_t rows, int64_t classes,
                                        double *out) {
   if (wide)

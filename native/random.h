@@ -32,6 +32,10 @@ EXPORT int64_t penstock_random_unit_pairs(uint64_t key, uint64_t low, uint64_t h
 EXPORT int64_t penstock_random_whole(uint64_t key, uint64_t low, uint64_t high, uint64_t start,
                                      uint64_t size, int64_t count, int64_t wide, void *out);
 
+// Numbers in [0, limit), one word each, or two where `wide`; words that are not fair are left out.
+EXPORT int64_t penstock_random_below(uint64_t key, uint64_t low, uint64_t high, uint64_t limit,
+                                     int64_t count, int64_t wide, int64_t *out);
+
 // The logarithms of classes' weights: floats, or doubles where `wide`, less the largest of their row. What
 // is not finite is minus infinity.
 EXPORT int64_t penstock_random_shifted(const void *logits, int64_t wide, int64_t rows, int64_t classes,

@@ -23,6 +23,7 @@ LIBRARY = HostLibrary(
         "units": "uuunnp",
         "unit_pairs": "uuunpp",
         "whole": "uuuuunnp",
+        "below": "uuuunnp",
         "shifted": "pnnnp",
         "categories": "uuupnnnnp",
         "blocks": "uuupnp",
@@ -85,6 +86,19 @@ def whole(stream: Stream, low: int, size: int, shape: Any, dtype: np.dtype[Any])
         return None
     found = np.empty(shape, dtype)
     call(*_whole(stream), low & _MASK, size & _MASK, found.size, dtype.itemsize == 8, found)
+    return found
+
+
+def below(stream: Stream, limit: int, count: int, wide: bool) -> Array | None:
+    """Numbers in [0, limit), of a word each, or two where `wide`: int64[count].
+
+    Words that are not fair modulo the limit, below 2**63 or 2**32, are left out.
+    """
+    call = LIBRARY.function("below")
+    if call is None or not 0 < limit < 1 << (63 if wide else 32):
+        return None
+    found = np.empty(count, np.int64)
+    call(*_whole(stream), limit, count, wide, found)
     return found
 
 

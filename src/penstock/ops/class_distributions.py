@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core import native_draws, native_places, native_random
-from penstock.ops.random_philox import Stream, skip, wide_words, words
+from penstock.ops.random_philox import Stream, skip, words
 
 Array = Any  # numpy.ndarray
 READ_FIRST, READ_AT_ONCE = 8, 256  # blocks
@@ -90,11 +90,12 @@ class Uniform(Distribution):
 
     def draw_many(self, source: Words, count: int) -> Any:
         """Classes, at once unless one must be drawn again."""
-        values = wide_words(source.stream, count)
-        if values is None:
-            pairs = words(np, source.stream, 2 * count).astype(np.uint64).reshape(count, 2)
-            values = pairs[:, 0] | pairs[:, 1] << np.uint64(32)
-        if np.maximum.reduce(values) >= WORD * WORD - self.size:
+        found = native_random.below(source.stream, self.size, count, True)
+        if found is not None:
+            return found
+        pairs = words(np, source.stream, 2 * count).astype(np.uint64).reshape(count, 2)
+        values = pairs[:, 0] | pairs[:, 1] << np.uint64(32)
+        if values.max() >= WORD * WORD - self.size:
             return super().draw_many(source, count)
         return values % np.uint64(self.size)
 
@@ -149,11 +150,12 @@ class Learned(Distribution):
 
     def draw_many(self, source: Words, count: int) -> Any:
         """Classes, at once; words that are not fair are left out."""
+        found = native_random.below(source.stream, self.total, count, False)
+        if found is not None:
+            return self._classes(found)
         usable, more = _usable(self.total, WORD), 0
         while True:
             values = words(np, source.stream, count + more).astype(np.int64)
-            if np.maximum.reduce(values) < usable:
-                return self._classes(values[:count] % self.total)
             fair = values[values < usable][:count]
             if len(fair) == count:
                 return self._classes(fair % self.total)
@@ -172,7 +174,7 @@ class Learned(Distribution):
 
     def probabilities(self, classes: Array) -> Array:
         """The probability of each class."""
-        return self.weights.reshape(-1)[classes] / self.total
+        return self.weights.reshape(-1).take(classes) / self.total
 
     def learn(self, classes: Array) -> None:
         """Counts true classes."""

@@ -81,7 +81,7 @@ def _sampled(
     _check_classes(classes, distribution.size)
     stream = stream_on_host(ctx, BLOCKS_PER_CLASS * count)
     drawn, tries = _draw(distribution, stream, count, unique)
-    sampled = np.array(drawn, np.int64)
+    sampled = np.asarray(drawn, np.int64)
     every = np.concatenate([classes.reshape(-1), sampled])
     expected, size = _expected(distribution, every, tries, count), classes.size
     result = [sampled, expected[:size].reshape(classes.shape), expected[size:]]

@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import determinism
-from penstock.core.effects import drawn
+from penstock.core.effects import drawn, switch
 from penstock.core.kernels import compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
@@ -293,6 +293,10 @@ def _non_deterministic(shape: Array, *, dtype: DType) -> Array:
             " system draws, while determinism is enabled. Use a seeded random operation.",
         )
     dims = dimensions(shape)
-    size = int(np.prod(dims, dtype=np.int64)) * dtype.size
-    found: str = drawn("random state", lambda: secrets.token_hex(size))
-    return np.frombuffer(bytes.fromhex(found), dtype.numpy_dtype).reshape(dims)
+    size = math.prod(dims) * dtype.size
+    if switch.log is None:
+        found = np.frombuffer(bytearray(secrets.token_bytes(size)), dtype.numpy_dtype)
+    else:  # which keeps texts
+        text: str = drawn("random state", lambda: secrets.token_hex(size))
+        found = np.frombuffer(bytes.fromhex(text), dtype.numpy_dtype)
+    return found.reshape(dims)
