@@ -189,16 +189,18 @@ class Fixed(Distribution):
 
     def __init__(self, weights: Array) -> None:
         super().__init__(len(weights))
-        self.weights = np.asarray(weights, np.float32).astype(np.float64)
+        self.weights = np.asarray(weights, np.float32)
+        self.total = np.cumsum(self.weights)[-1]  # one after the other, in float32
         self.keep, self.alias = self._tables()
 
     def _tables(self) -> tuple[Array, Array]:
         """For each place the share that stays with it, and the class that gets the rest.
 
-        Shares are kept in float32: where one comes to 1 but for rounding, that decides.
+        The products are of float32, the rest of float64: where a share comes to 1 but for
+        rounding, that decides.
         """
-        shares = self.weights * self.size / self.weights.sum()
-        keep = list(shares.astype(np.float32))
+        products = (self.weights * np.float32(self.size)).astype(np.float64)
+        keep = (products / np.cumsum(self.weights, dtype=np.float64)[-1]).tolist()
         alias = list(range(self.size))
         low = [i for i, p in enumerate(keep) if p < 1]
         high = [i for i, p in enumerate(keep) if p >= 1]
@@ -208,7 +210,7 @@ class Fixed(Distribution):
             keep[large] -= 1 - keep[small]
             (low if keep[large] < 1 else high).append(large)
         for rest in low + high:
-            keep[rest] = np.float32(1)
+            keep[rest] = 1.0
         return np.array(keep, np.float32), np.array(alias, np.int64)
 
     def draw(self, source: Words) -> int:
@@ -227,4 +229,4 @@ class Fixed(Distribution):
 
     def probabilities(self, classes: Array) -> Array:
         """The probability of each class."""
-        return self.weights[classes] / self.weights.sum()
+        return self.weights[classes] / self.total

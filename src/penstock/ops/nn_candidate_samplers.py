@@ -62,11 +62,20 @@ def _draw(distribution: Distribution, stream: Stream, count: int, unique: bool) 
 
 
 def _expected(distribution: Distribution, classes: Array, tries: int, drawn: int) -> Array:
-    """How often a class is to be expected, by TensorFlow's rule: what was tried again says."""
-    shares = distribution.probabilities(classes)
-    counted = -np.expm1(tries * np.log1p(-shares)) if tries != drawn else shares * tries
+    """How often a class is to be expected, by TensorFlow's rule: what was tried again says.
+
+    Each step is rounded to float32, as there.
+    """
+    shares, times = distribution.probabilities(classes).astype(np.float32), np.float32(tries)
+    if tries == drawn:
+        counted = shares * times
+    else:
+        none = times * np.log1p(-shares.astype(np.float64)).astype(np.float32)
+        counted = -np.expm1(none.astype(np.float64)).astype(np.float32)
+    if counted.ndim:
+        return counted
     found = np.empty(classes.shape, np.float32)
-    found[...] = counted
+    found.fill(counted)
     return found
 
 
@@ -191,8 +200,8 @@ def _fixed(ctx: KernelContext) -> Fixed:
 def _of_unigrams(
     given: tuple[float, ...], distortion: float, shard: int, shards: int, reserved: int
 ) -> Fixed:
-    powered = np.array(given, np.float32) ** np.float32(distortion)
-    return Fixed(np.concatenate([np.zeros(reserved, np.float32), powered[shard::shards]]))
+    powered = np.array(given, np.float32).astype(np.float64) ** np.float64(np.float32(distortion))
+    return Fixed(np.concatenate([np.zeros(reserved), powered[shard::shards]]))
 
 
 def _weights_in(path: Any) -> list[float]:
