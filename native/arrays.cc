@@ -783,7 +783,7 @@ int64_t ctc_best(const Frames<Element> &frames, const int32_t *lengths, int64_t 
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 14; }
+EXPORT int penstock_arrays_version() { return 15; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
