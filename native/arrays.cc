@@ -9,11 +9,13 @@
 #include <exception>
 #include <limits>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "ctc.h"
 #include "draws.h"
 #include "each_set.h"
+#include "places.h"
 #include "rows.h"
 #include "rules.h"
 #include "softmax.h"
@@ -176,6 +178,8 @@ inline Element combined(Element a, Element b) {
   if (operation == 0) return static_cast<Element>(static_cast<Whole>(a) + static_cast<Whole>(b));
   if (operation == 1) return static_cast<Element>(static_cast<Whole>(a) * static_cast<Whole>(b));
   if (operation == 4) return static_cast<Element>(static_cast<Whole>(a) - static_cast<Whole>(b));
+  if (operation == 5) return a / b;
+  if (operation == 6) return b;
   if (operation == 2) return a > b || a != a ? a : b;
   return a < b || a != a ? a : b;
 }
@@ -183,7 +187,8 @@ inline Element combined(Element a, Element b) {
 }  // namespace
 }  // namespace penstock
 
-#include "sets.h"  // which adds up as above
+#include "ragged.h"  // which adds up as above
+#include "sets.h"    // the same
 
 namespace penstock {
 namespace {
@@ -240,6 +245,16 @@ int64_t combine_runs(const Rows &given) {
   return -1;
 }
 
+// The first id that is not in [0, count), or -1.
+template <typename Index>
+int64_t first_outside(const Index *ids, int64_t number, int64_t count) {
+  bool outside = false;
+  for (int64_t i = 0; i < number; ++i) outside |= ids[i] < 0 || ids[i] >= count;
+  for (int64_t i = 0; outside && i < number; ++i)
+    if (ids[i] < 0 || ids[i] >= count) return i;
+  return -1;
+}
+
 // Rows in order, each with an id in [0, count).
 template <int64_t operation, typename Element, typename Index>
 int64_t combine_rows(const Rows &given) {
@@ -262,10 +277,16 @@ int64_t combine_rows(const Rows &given) {
 
 template <int64_t operation, typename Element>
 int64_t combine(const Rows &given) {
+  if (given.order == 4) {
+    const int64_t outside =
+        given.wide ? first_outside(static_cast<const int64_t *>(given.ids), given.number, given.count)
+                   : first_outside(static_cast<const int32_t *>(given.ids), given.number, given.count);
+    if (outside >= 0) return outside;
+  }
   if (given.order == 1 && given.width == 1 && !given.from)
     return given.wide ? combine_runs<operation, Element, int64_t>(given)
                       : combine_runs<operation, Element, int32_t>(given);
-  if (given.order == 0 && !given.from && !given.sizes)
+  if ((given.order == 0 || given.order == 4) && !given.from && !given.sizes)
     return given.wide ? combine_rows<operation, Element, int64_t>(given)
                       : combine_rows<operation, Element, int32_t>(given);
   const Element *rows = static_cast<const Element *>(given.rows);
@@ -299,6 +320,12 @@ EACH_SET int64_t combine(int64_t kind, const Rows &given) {
     case 2: return combine<operation, int32_t>(given);
   }
   return combine<operation, int64_t>(given);
+}
+
+// Whole numbers are not divided here: some cannot be.
+EACH_SET int64_t divide(int64_t kind, const Rows &given) {
+  if (kind > 1) return 0;
+  return kind == 1 ? combine<5, double>(given) : combine<5, float>(given);
 }
 
 constexpr int64_t kPadded = 1 << 17;  // bytes of rows that a thread fills at once
@@ -633,6 +660,25 @@ void find_places(const int64_t *keys, const int32_t *slots, int64_t slot_count,
   }
 }
 
+// Where wanted keys, rows of them, are among the others: the row and the last place of each hit. Returns
+// how many hits there are.
+int64_t hits(const int64_t *keys, int64_t count, const int64_t *wanted, int64_t rows, int64_t width,
+             int32_t *hit_rows, int64_t *hit_keys) {
+  int64_t size = 4;
+  while (size < 2 * count) size *= 2;
+  std::vector<int32_t> slots(static_cast<size_t>(size), -1);
+  for (int64_t i = 0; i < count; ++i)
+    slots[slot_of(keys, slots.data(), size, keys[i])] = static_cast<int32_t>(i);
+  int64_t found = 0;
+  for (int64_t i = 0; i < rows * width; ++i) {
+    const int32_t place = slots[slot_of(keys, slots.data(), size, wanted[i])];
+    if (place < 0) continue;
+    hit_rows[found] = static_cast<int32_t>(i / width);
+    hit_keys[found++] = place;
+  }
+  return found;
+}
+
 // Empties a slot, and moves those that follow it nearer to where their search begins.
 void vacate(const int64_t *keys, int32_t *slots, int64_t slot_count, int64_t slot) {
   const int64_t mask = slot_count - 1;
@@ -763,7 +809,7 @@ int64_t ctc_best(const Frames<Element> &frames, const int32_t *lengths, int64_t 
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 14; }
+EXPORT int penstock_arrays_version() { return 16; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -787,8 +833,10 @@ EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const vo
     case 1: return combine<1>(kind, given);
     case 2: return combine<2>(kind, given);
     case 3: return combine<3>(kind, given);
+    case 4: return combine<4>(kind, given);
+    case 5: return divide(kind, given);
   }
-  return combine<4>(kind, given);
+  return combine<6>(kind, given);
 }
 
 EXPORT int64_t penstock_arrays_apart(const float *boxes, const float *scores, int64_t number,
@@ -825,18 +873,12 @@ EXPORT int64_t penstock_arrays_pad(const void *rows, int64_t size, const void *s
   return -1;
 }
 
-EXPORT int64_t penstock_arrays_count(const int32_t *ids, int64_t number, int64_t parts,
-                                     int64_t *counts) {
-  std::fill(counts, counts + parts, 0);
-  for (int64_t i = 0; i < number; ++i) {
-    if (ids[i] < 0 || ids[i] >= parts) return i;
-    ++counts[ids[i]];
-  }
-  return -1;
-}
-
 EXPORT int64_t penstock_arrays_deal(const void *rows, int64_t size, const int32_t *ids, int64_t number,
-                                 int64_t *starts, void *out) {
+                                 int64_t parts, int64_t *ends, void *out) {
+  const int64_t wrong = often(ids, number, parts, ends);
+  if (wrong >= 0) return wrong;
+  int64_t *starts = ends;  // which dealing moves on
+  for (int64_t part = 0, start = 0; part < parts; ++part) start += std::exchange(starts[part], start);
   const char *from = static_cast<const char *>(rows);
   char *to = static_cast<char *>(out);
   switch (size) {
@@ -1049,6 +1091,122 @@ EXPORT int64_t penstock_arrays_ranges(const void *starts, const void *deltas, in
     ranges(static_cast<const uint32_t *>(starts), static_cast<const uint32_t *>(deltas), splits, rows,
            static_cast<uint32_t *>(out));
   return -1;
+}
+
+EXPORT int64_t penstock_arrays_flatten(const void *positions, int64_t wide, int64_t number, int64_t depth,
+                                       const int64_t *sizes, int64_t *rows) {
+  return wide ? flatten(static_cast<const int64_t *>(positions), number, depth, sizes, rows)
+              : flatten(static_cast<const int32_t *>(positions), number, depth, sizes, rows);
+}
+
+EXPORT int64_t penstock_arrays_different(const void *numbers, int64_t wide, int64_t count, int64_t rows,
+                                         int64_t *own, void *found) {
+  return with_memory([=] {
+    return wide ? different(static_cast<const int64_t *>(numbers), count, rows, own,
+                            static_cast<int64_t *>(found))
+                : different(static_cast<const int32_t *>(numbers), count, rows, own,
+                            static_cast<int32_t *>(found));
+  });
+}
+
+EXPORT int64_t penstock_arrays_share(int64_t kind, const void *rows, int64_t number, int64_t width,
+                                     const int64_t *sizes, int64_t root, void *out) {
+  if (kind == 0)
+    share(static_cast<const float *>(rows), number, width, sizes, root, static_cast<float *>(out));
+  else
+    share(static_cast<const double *>(rows), number, width, sizes, root, static_cast<double *>(out));
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_often(const void *numbers, int64_t wide, int64_t count, int64_t rows,
+                                     int64_t *sizes) {
+  return wide ? often(static_cast<const int64_t *>(numbers), count, rows, sizes)
+              : often(static_cast<const int32_t *>(numbers), count, rows, sizes);
+}
+
+EXPORT int64_t penstock_arrays_are_splits(const void *splits, int64_t wide, int64_t rows, int64_t total) {
+  return (wide ? are_splits(static_cast<const int64_t *>(splits), rows, total)
+               : are_splits(static_cast<const int32_t *>(splits), rows, total))
+             ? -1
+             : 0;
+}
+
+EXPORT int64_t penstock_arrays_items_of_rows(const void *splits, int64_t wide, int64_t rows, int64_t total,
+                                             int64_t step, int64_t *ids, int64_t *offsets) {
+  return wide ? items_of_rows(static_cast<const int64_t *>(splits), rows, total, step, ids, offsets)
+              : items_of_rows(static_cast<const int32_t *>(splits), rows, total, step, ids, offsets);
+}
+
+EXPORT int64_t penstock_arrays_count_rows(int64_t kind, const int64_t *splits, int64_t rows,
+                                          const void *values, int64_t wide, int64_t number,
+                                          int64_t size, const void *weights, int64_t binary,
+                                          void *result) {
+  const auto run = [=](auto *typed) {
+    const auto *w = static_cast<const std::remove_pointer_t<decltype(typed)> *>(weights);
+    return wide ? count_rows(splits, rows, static_cast<const int64_t *>(values), number, size, w, binary,
+                             typed)
+                : count_rows(splits, rows, static_cast<const int32_t *>(values), number, size, w, binary,
+                             typed);
+  };
+  switch (kind) {
+    case 0: return run(static_cast<float *>(result));
+    case 1: return run(static_cast<double *>(result));
+    case 2: return run(static_cast<int32_t *>(result));
+  }
+  return run(static_cast<int64_t *>(result));
+}
+
+EXPORT int64_t penstock_arrays_chosen_rows(const void *splits, int64_t wide, int64_t rows, const void *ids,
+                                           int64_t ids_wide, int64_t number, void *ends,
+                                           int64_t *places) {
+  const auto run = [=](const auto *each, auto *to) {
+    const auto chosen = [=](const auto *of) -> int64_t {
+      if (places == nullptr) return chosen_splits(each, rows, of, number, to);
+      chosen_items(each, of, number, places);
+      return -1;
+    };
+    return ids_wide ? chosen(static_cast<const int64_t *>(ids)) : chosen(static_cast<const int32_t *>(ids));
+  };
+  return wide ? run(static_cast<const int64_t *>(splits), static_cast<int64_t *>(ends))
+              : run(static_cast<const int32_t *>(splits), static_cast<int32_t *>(ends));
+}
+
+EXPORT int64_t penstock_arrays_range_splits(const void *starts, const void *limits, const void *deltas,
+                                            int64_t wide, const int64_t *steps, int64_t rows, int64_t most,
+                                            int64_t *splits) {
+  const auto run = [=](auto one) {
+    using Element = decltype(one);
+    const Element *const ends[] = {static_cast<const Element *>(starts),
+                                   static_cast<const Element *>(limits),
+                                   static_cast<const Element *>(deltas)};
+    return range_splits(ends, steps, rows, most, splits);
+  };
+  return wide ? run(int64_t{0}) : run(int32_t{0});
+}
+
+EXPORT int64_t penstock_arrays_fill_rows(const int64_t *ids, int64_t number, int64_t rows, int64_t *places,
+                                         bool *empty, int64_t *filled) {
+  return with_memory([=] { return fill_rows(ids, number, rows, places, empty, filled); });
+}
+
+EXPORT int64_t penstock_arrays_weighted(const int64_t *weights, const int64_t *blocks, int64_t size,
+                                        const int64_t *values, int64_t number, int64_t *classes) {
+  weighted(weights, blocks, size, values, number, classes);
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_sobol(const uint32_t *directions, int64_t dims, int64_t first,
+                                     int64_t count, int64_t wide, void *out) {
+  if (wide)
+    sobol(directions, dims, static_cast<uint64_t>(first), count, static_cast<double *>(out));
+  else
+    sobol(directions, dims, static_cast<uint64_t>(first), count, static_cast<float *>(out));
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_hits(const int64_t *keys, int64_t count, const int64_t *wanted,
+                                    int64_t rows, int64_t width, int32_t *hit_rows, int64_t *hit_keys) {
+  return with_memory([=] { return hits(keys, count, wanted, rows, width, hit_rows, hit_keys); });
 }
 
 EXPORT int64_t penstock_arrays_chain(const float *numbers, const double *uniform, int64_t count) {

@@ -23,6 +23,12 @@ int64_t below(Random &random, int64_t count) {
   return static_cast<int64_t>(random() % static_cast<uint64_t>(count));
 }
 
+}  // namespace
+
+#include "check_places.h"  // which draws from the same generator
+
+namespace {
+
 bool check_unique(Random &random) {
   const int64_t count = below(random, 3000), size = 1 + below(random, 20);
   const bool few = random() % 2;
@@ -270,19 +276,23 @@ bool check_deal(Random &random) {
   const int64_t number = below(random, 500), size = 1 + below(random, 12), parts = 1 + below(random, 6);
   std::vector<char> rows(number * size + 1), out(number * size + 1);
   std::vector<int32_t> ids(number + 1);
-  std::vector<int64_t> counts(parts), starts(parts);
+  std::vector<int64_t> ends(parts);
   for (char &each : rows) each = static_cast<char>(random());
   for (int64_t i = 0; i < number; ++i) ids[i] = static_cast<int32_t>(below(random, parts));
-  if (penstock_arrays_count(ids.data(), number, parts, counts.data()) >= 0) return false;
-  for (int64_t part = 1; part < parts; ++part) starts[part] = starts[part - 1] + counts[part - 1];
-  penstock_arrays_deal(rows.data(), size, ids.data(), number, starts.data(), out.data());
-  for (int64_t part = 0, at = 0; part < parts; ++part)
+  const auto deal = [&] {
+    return penstock_arrays_deal(rows.data(), size, ids.data(), number, parts, ends.data(), out.data());
+  };
+  if (deal() >= 0) return false;
+  for (int64_t part = 0, at = 0; part < parts; ++part) {
     for (int64_t i = 0; i < number; ++i)
       if (ids[i] == part && !std::equal(&rows[i * size], &rows[i * size] + size, &out[size * at++]))
         return false;
+    if (ends[part] != at) return false;
+  }
   if (!number) return true;
+  std::fill(ends.begin(), ends.end(), 0);
   ids[number / 2] = random() % 2 ? -1 : static_cast<int32_t>(parts);
-  return penstock_arrays_count(ids.data(), number, parts, counts.data()) == number / 2;
+  return deal() == number / 2;
 }
 
 bool check_invert(Random &random) {
@@ -776,7 +786,9 @@ int main(int count, char **arguments) {
                                       check_level,  check_runs,    check_pad,
                                       check_places_in_order, check_product, check_softmax, check_apart,  check_ctc,    check_ctc_best, check_enter,
                                       check_histogram, check_ranges, check_nearer, check_sets, check_counts, check_rule,
-                                      check_rows};
+                                      check_rows,   check_positions, check_shares,
+                                      check_ragged_rows, check_chosen_rows, check_range_splits,
+                                      check_filled_rows, check_all_inside, check_weighted, check_sobol, check_hits};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

@@ -63,6 +63,7 @@ def register_tensor_conversion_function(
         raise TypeError("Argument `conversion_func` must be a callable.")
     if any(issubclass(kind, each) for kind in _NUMBERS for each in types):
         _plain.clear()  # numbers take the general way from now on
+        _kept.clear()
     _converters.append((priority, len(_converters), base_type, conversion_func))
     _converters.sort(key=lambda entry: entry[:2])
 

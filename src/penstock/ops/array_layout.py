@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import shapes
+from penstock.core import native_arrays, shapes
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
@@ -220,6 +220,6 @@ def _written(xp: Any, x: Array, i: Array, v: Array, how: str) -> Array:
     result = x.copy()
     if how == "set":
         result[i] = v
-    else:
+    elif native_arrays.combined(native_arrays.ADD, v, i, result, native_arrays.ALL_INSIDE) is None:
         np.add.at(result, i, v)
     return result
