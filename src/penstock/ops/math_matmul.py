@@ -15,6 +15,7 @@ from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import HOST_LIMIT, kernel, quiet
+from penstock.core.lapack import SHARED, multiplied
 from penstock.core.lazy import jax
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
@@ -29,7 +30,9 @@ from penstock.types.dims import Dims
 from penstock.types.dtypes import DType, as_dtype
 
 Array = Any  # numpy.ndarray or a JAX tracer
-MATMUL_LIMIT = 262_144  # elements up to which NumPy's BLAS is called: above, XLA uses every core
+MATMUL_LIMIT = (
+    65_536  # elements up to which NumPy multiplies, on one thread: above, every core does
+)
 BATCH_ATTRS = "adj_x: bool = False, adj_y: bool = False, grad_x: bool = False, grad_y: bool = False"
 FAST_DTYPES = (dt.float32, dt.float64)
 _BYTES = (np.int8, np.uint8)
@@ -80,8 +83,8 @@ def _product(xp: Any, a: Array, b: Array) -> Array:
     """A product whose sums are kept in float32 for the 16-bit floating dtypes."""
     if xp is np:
         if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
-            return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
-        return np.matmul(a, b)
+            return multiplied(np.matmul, a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+        return multiplied(np.matmul, a, b)
     return xp.matmul(a, b)
 
 
@@ -338,6 +341,8 @@ def _small_product(a: Any, b: Any) -> Any:
                     and left[1] == right[0]
                     and (left[0] + right[1]) * left[1] <= HOST_LIMIT
                 ):
+                    if left[0] * left[1] * right[1] > SHARED:
+                        return wrap(quiet.run(multiplied, np.dot, x, y), dtype)
                     return wrap(quiet.run(x.dot, y), dtype)
     return None
 
