@@ -168,6 +168,59 @@ bool check_pools(Random &random) {
   return penstock_images_pool(0, 0, x.data(), s, r, c, more, 2, largest.data()) == 0;
 }
 
+// Windows over five axes beside the same by plain loops over all places of all windows.
+bool check_sliding(Random &random) {
+  int64_t s[27];
+  for (int k = 0; k < 5; ++k) {
+    s[k] = 1 + below(random, k == 0 ? 2 : 4);
+    s[10 + k] = k == 0 ? 1 : 1 + below(random, 3);
+    s[15 + k] = k == 0 ? 1 : 1 + below(random, 3);
+    s[20 + k] = k == 0 ? 0 : below(random, s[10 + k]);
+    s[5 + k] = k == 0 ? s[0] : 1 + (s[k] + s[20 + k] - 1) / s[15 + k];
+  }
+  s[25] = 1 + below(random, 20);
+  const int64_t elements = s[0] * s[1] * s[2] * s[3] * s[4] * s[25];
+  const int64_t windows = s[5] * s[6] * s[7] * s[8] * s[9] * s[25];
+  s[26] = random() % 2 ? elements : elements / s[0];
+  const Floats x = drawn(random, elements), grads = drawn(random, windows);
+  Floats largest(grads.size()), of(grads.size()), means(grads.size()), back(x.size()), even(x.size());
+  std::vector<int64_t> places(grads.size());
+  const float *y = largest.data();
+  if (penstock_images_slide(0, 0, x.data(), nullptr, nullptr, s, 2, largest.data()) != -1 ||
+      penstock_images_slide(1, 0, x.data(), y, grads.data(), s, 2, back.data()) != -1 ||
+      penstock_images_slide(2, 0, x.data(), y, x.data(), s, 2, of.data()) != -1 ||
+      penstock_images_slide(3, 0, x.data(), y, nullptr, s, 2, places.data()) != -1 ||
+      penstock_images_slide(4, 0, x.data(), nullptr, nullptr, s, 2, means.data()) != -1 ||
+      penstock_images_slide(5, 0, grads.data(), nullptr, nullptr, s, 2, even.data()) != -1 ||
+      penstock_images_slide(4, 2, x.data(), nullptr, nullptr, s, 2, means.data()) != -2)
+    return false;
+  Floats again(x.size());
+  if (penstock_images_to_places(0, grads.data(), places.data(), s[0], windows / s[0],
+                                s[26] == elements ? 0 : s[26], elements, again.data()) != -1)
+    return false;
+  double given = 0, to_all = 0, by_mean = 0, by_place = 0;
+  for (int64_t at = 0; at < windows; ++at) {
+    const bool empty = y[at] == -std::numeric_limits<float>::infinity();
+    if (!empty && (of[at] != y[at] || means[at] > y[at])) return false;
+    if (empty && (of[at] != 0 || places[at] != 0 || means[at] != 0)) return false;
+    if (!empty) given += grads[at];
+    by_mean += grads[at] * means[at];
+  }
+  for (int64_t i = 0; i < elements; ++i) {
+    to_all += even[i];
+    by_place += even[i] * x[i];
+    given -= back[i];
+  }
+  for (const double each : {given, by_mean - by_place})
+    if (std::fabs(each) > 1e-2) return false;
+  for (int64_t at = 0; at < windows; ++at)  // windows without elements are at the first place there
+    if (y[at] == -std::numeric_limits<float>::infinity())
+      again[s[26] == elements ? 0 : at / (windows / s[0]) * s[26]] -= grads[at];
+  for (int64_t i = 0; i < elements; ++i)
+    if (!near(again[i], back[i])) return false;
+  return true;
+}
+
 bool check_patches(Random &random) {
   int64_t s[20] = {below(random, 3), 1 + below(random, 9)};
   for (int k = 2; k < 14; ++k) s[k] = 1 + below(random, 3);
@@ -211,7 +264,7 @@ int main(int count, char **arguments) {
   const int rounds = count > 1 ? 10 * std::atoi(arguments[1]) : 100;
   Random random(1);
   bool (*const checks[])(Random &) = {check_crops, check_colors,  check_contrast, check_dilations,
-                                      check_pools, check_patches, check_drawing};
+                                      check_pools, check_sliding,  check_patches, check_drawing};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

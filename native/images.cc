@@ -10,6 +10,7 @@
 #include "image_colors.h"
 #include "image_crops.h"
 #include "image_parts.h"
+#include "image_pools.h"
 #include "image_transforms.h"
 #include "image_windows.h"
 
@@ -75,7 +76,7 @@ void draw(char *image, int64_t height, int64_t width, int64_t bytes, const float
 
 using namespace penstock;
 
-int penstock_images_version() { return 2; }
+int penstock_images_version() { return 3; }
 
 int64_t penstock_images_crop(int64_t kind, const void *images, const int64_t *sizes, const float *boxes,
                              const int32_t *numbers, int64_t count, int64_t nearest,
@@ -166,6 +167,22 @@ int64_t penstock_images_pool_back(int64_t kind, const void *images, const void *
                                   void *out) {
   const Cells cells(sizes, rows, columns, overlapping);
   return cells.are_right() ? pools_back(kind, images, pooled, grads, cells, threads, out) : 0;
+}
+
+int64_t penstock_images_slide(int64_t work, int64_t kind, const void *x, const void *largest,
+                              const void *grads, const int64_t *sizes, int64_t threads, void *out) {
+  return slides(work, kind, x, largest, grads, Sliding(sizes), threads, out);
+}
+
+int64_t penstock_images_to_places(int64_t kind, const void *grads, const int64_t *places,
+                                  int64_t images, int64_t windows, int64_t step, int64_t size,
+                                  void *out) {
+  return for_kind(kind, [&](auto type) -> int64_t {
+    using T = typename decltype(type)::type;
+    add_to_places(static_cast<const T *>(grads), places, images, windows, step, size,
+                  static_cast<T *>(out));
+    return -1;
+  });
 }
 
 int64_t penstock_images_spread(int64_t kind, const void *grads, const int64_t *sizes,

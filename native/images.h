@@ -71,6 +71,23 @@ EXPORT int64_t penstock_images_pool_back(int64_t kind, const void *images, const
                                          const int64_t *columns, int64_t overlapping, int64_t threads,
                                          void *out);
 
+// Windows that slide over an array of five sizes, the batch first, and a depth that they do not slide
+// over. sizes: five each of the array's, how many windows, places in a window, strides and the padding
+// before; the depth; the elements that indices count through. Work: the largest of each window (0);
+// what flows back from it, added to `out` (1); the element of `grads` at its first place (2); that
+// place's index, int64 (3), the last three by `largest`, and nothing or 0 where no place holds it; the
+// mean (4), without what is outside; what flows back from such means, which are `x`, added to `out` (5).
+// The last two for kinds 0 and 1 alone, else -2.
+EXPORT int64_t penstock_images_slide(int64_t work, int64_t kind, const void *x, const void *largest,
+                                     const void *grads, const int64_t *sizes, int64_t threads,
+                                     void *out);
+
+// Adds each of images * windows numbers to the element of `size` that `places` name, `step` further for
+// each image; those below 0 count from the end, those outside are left out.
+EXPORT int64_t penstock_images_to_places(int64_t kind, const void *grads, const int64_t *places,
+                                         int64_t images, int64_t windows, int64_t step, int64_t size,
+                                         void *out);
+
 // What flows back from means, evenly over each cell.
 EXPORT int64_t penstock_images_spread(int64_t kind, const void *grads, const int64_t *sizes,
                                       const int64_t *rows, const int64_t *columns,
