@@ -221,6 +221,41 @@ bool check_sliding(Random &random) {
   return true;
 }
 
+bool check_resampling(Random &random) {
+  int64_t s[9];
+  for (int k = 0; k < 6; ++k) s[k] = 1 + below(random, 6);
+  s[0] -= 1;
+  s[6] = 1 + below(random, s[1]), s[7] = 1 + below(random, s[2]), s[8] = below(random, 2);
+  std::vector<int64_t> rows, columns;
+  for (int64_t i = 0; i < s[4]; ++i) {
+    rows.push_back(below(random, s[1] - s[6] + 1));
+    rows.push_back(below(random, s[6] + 1));
+  }
+  for (int64_t i = 0; i < s[5]; ++i) {
+    columns.push_back(below(random, s[2] - s[7] + 1));
+    columns.push_back(below(random, s[7] + 1));
+  }
+  const Floats x = drawn(random, s[0] * s[1] * s[2] * s[3]);
+  const Floats down = drawn(random, s[4] * s[6]), across = drawn(random, s[5] * s[7]);
+  Floats out(static_cast<size_t>(s[0] * s[4] * s[5] * s[3]));
+  if (penstock_images_resample(0, x.data(), s, rows.data(), down.data(), columns.data(), across.data(),
+                               out.data()) != -1)
+    return false;
+  for (int64_t at = 0; at < static_cast<int64_t>(out.size()); ++at) {
+    const int64_t k = at % s[3], j = at / s[3] % s[5], i = at / s[3] / s[5] % s[4];
+    const int64_t image = at / s[3] / s[5] / s[4];
+    float wanted = 0;
+    for (int64_t a = 0; a < rows[2 * i + 1]; ++a)
+      for (int64_t b = 0; b < columns[2 * j + 1]; ++b)
+        wanted += down[i * s[6] + a] * across[j * s[7] + b] *
+                  x[((image * s[1] + rows[2 * i] + a) * s[2] + columns[2 * j] + b) * s[3] + k];
+    if (!near(out[at], wanted)) return false;
+  }
+  rows[0] = random() % 2 ? -1 : s[1] + 1;
+  return penstock_images_resample(0, x.data(), s, rows.data(), down.data(), columns.data(),
+                                  across.data(), out.data()) == 0;
+}
+
 bool check_patches(Random &random) {
   int64_t s[20] = {below(random, 3), 1 + below(random, 9)};
   for (int k = 2; k < 14; ++k) s[k] = 1 + below(random, 3);
@@ -264,7 +299,8 @@ int main(int count, char **arguments) {
   const int rounds = count > 1 ? 10 * std::atoi(arguments[1]) : 100;
   Random random(1);
   bool (*const checks[])(Random &) = {check_crops, check_colors,  check_contrast, check_dilations,
-                                      check_pools, check_sliding,  check_patches, check_drawing};
+                                      check_pools, check_sliding,  check_resampling, check_patches,
+                                      check_drawing};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

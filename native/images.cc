@@ -11,6 +11,7 @@
 #include "image_crops.h"
 #include "image_parts.h"
 #include "image_pools.h"
+#include "image_resize.h"
 #include "image_transforms.h"
 #include "image_windows.h"
 
@@ -206,6 +207,18 @@ int64_t penstock_images_draw(void *images, const float *boxes, const void *color
       draw(static_cast<char *>(images) + i * height * width * bytes, height, width, bytes,
            boxes + 4 * (i * number + j), static_cast<const char *>(colors) + j % table * bytes);
   return -1;
+}
+
+int64_t penstock_images_resample(int64_t kind, const void *images, const int64_t *sizes,
+                                 const int64_t *row_places, const void *row_weights,
+                                 const int64_t *column_places, const void *column_weights, void *out) {
+  const auto run = [&](auto type) -> int64_t {
+    using T = typename decltype(type)::type;
+    return resampled(static_cast<const T *>(images), sizes, row_places,
+                     static_cast<const T *>(row_weights), column_places,
+                     static_cast<const T *>(column_weights), static_cast<T *>(out));
+  };
+  return kind == 0 ? run(Type<float>{}) : kind == 1 ? run(Type<double>{}) : -2;
 }
 
 int64_t penstock_images_transform(int64_t kind, const void *images, const int64_t *sizes,

@@ -104,6 +104,15 @@ EXPORT int64_t penstock_images_patches(const void *volumes, const int64_t *sizes
 EXPORT int64_t penstock_images_draw(void *images, const float *boxes, const void *colors,
                                     const int64_t *sizes);
 
+// Images whose rows and columns are sums of old ones: for each new one the first old one and how many
+// follow, in `places`, and their weights. sizes: batch, height, width, depth, new rows and columns,
+// weights of each new row, of each new column, whether rows are summed first. Kinds 0 and 1, of which
+// weights are too; else -2. Returns 0 where places are not there.
+EXPORT int64_t penstock_images_resample(int64_t kind, const void *images, const int64_t *sizes,
+                                        const int64_t *row_places, const void *row_weights,
+                                        const int64_t *column_places, const void *column_weights,
+                                        void *out);
+
 // Images seen through projective transforms of eight numbers, one for all or each: each pixel is that
 // of the image at the place that its own has by the transform; `fill` where that is outside. sizes:
 // batch, height, width, depth, rows and columns of the result, transforms. `smooth` mixes four pixels.

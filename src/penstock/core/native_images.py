@@ -35,6 +35,7 @@ LIBRARY = HostLibrary(
         "to_places": "nppnnnnp",
         "spread": "nppppnnp",
         "patches": "ppnp",
+        "resample": "npppp" + "ppp",
         "draw": "pppp",
         "transform": "npppnnpnp",
         "swap": "pnnnnnp",
@@ -291,6 +292,35 @@ def patches(
     parts = *volumes.shape[1:4], *window, *strides, *rates, *before, *counts
     given = volumes, _numbers(batch, bytes_, *parts), threads_for(result.size), result
     return result if is_done(call(*given)) else None
+
+
+def resample(
+    images: Array,
+    row_places: Array,
+    row_weights: Array,
+    column_places: Array,
+    column_weights: Array,
+    rows_first: bool,
+) -> Array | None:
+    """Images whose rows and columns are weighted sums: [batch, R, C, channels].
+
+    Args:
+      images: float32 or float64 [batch, height, width, channels].
+      row_places: for each new row the first old one and how many follow: int64[R, 2].
+      row_weights: of the dtype of `images`: [R, the most that follow].
+      column_places: the same, int64[C, 2].
+      column_weights: the same.
+      rows_first: whether rows are summed before columns.
+    """
+    kind, call = KINDS.get(images.dtype), LIBRARY.function("resample")
+    if call is None or kind is None or kind > 1:
+        return None
+    images = np.ascontiguousarray(images)
+    rows, columns = row_weights.shape, column_weights.shape
+    result = np.empty((images.shape[0], rows[0], columns[0], images.shape[3]), images.dtype)
+    sizes = _numbers(*images.shape, rows[0], columns[0], rows[1], columns[1], rows_first)
+    given = row_places, row_weights, column_places, column_weights, result
+    return result if is_done(call(kind, images, sizes, *given)) else None
 
 
 def draw(images: Array, boxes: Array, colors: Array) -> bool:
