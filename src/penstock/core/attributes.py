@@ -205,6 +205,7 @@ def _not_allowed(op: OpDef, attr: AttrDef, item: Any, runtime: bool) -> str:
 
 # Python classes whose values are in the form of a kind already: most attributes are given so.
 _READY: dict[str, type] = {"int": int, "bool": bool, "string": str}
+_INT, _FLOAT = {int}, {float}
 
 
 def canonical(op: OpDef, attr: AttrDef, value: Any) -> Any:
@@ -212,12 +213,11 @@ def canonical(op: OpDef, attr: AttrDef, value: Any) -> Any:
     kind, given = attr.kind, value.__class__
     if given is _READY.get(kind):
         return value
-    if kind == "list(int)" and (given is list or given is tuple):
-        for each in value:
-            if each.__class__ is not int:
-                break
-        else:
+    if given is list or given is tuple:
+        if kind == "list(int)" and set(map(type, value)) <= _INT:
             return tuple(value)
+        if kind == "list(float)" and set(map(type, value)) <= _FLOAT:
+            return tuple(map(_float, value))
     if attr.is_list:
         return tuple(_one(op, attr, attr.element_kind, v) for v in _items(op, attr, value))
     return _one(op, attr, attr.kind, value)
