@@ -282,6 +282,33 @@ bool check_patches(Random &random) {
   return true;
 }
 
+// Filtered here, row by row, and read again.
+bool check_filters(Random &random) {
+  const int64_t height = below(random, 6), step = 1 + below(random, 4), line = step * below(random, 6);
+  std::vector<uint8_t> image(static_cast<size_t>(height * line)), out(image.size()), rows;
+  for (uint8_t &each : image) each = static_cast<uint8_t>(random());
+  for (int64_t i = 0; i < height; ++i) {
+    const int64_t filter = below(random, 5);
+    rows.push_back(static_cast<uint8_t>(filter));
+    for (int64_t j = 0; j < line; ++j) {
+      const uint8_t *at = image.data() + i * line + j;
+      const int a = j < step ? 0 : at[-step], b = i == 0 ? 0 : at[-line];
+      const int c = i == 0 || j < step ? 0 : at[-line - step];
+      int paeth = c, least = std::abs(a + b - 2 * c);
+      if (std::abs(a - c) <= least) paeth = b, least = std::abs(a - c);
+      if (std::abs(b - c) <= least) paeth = a;
+      const int guesses[] = {0, a, b, (a + b) / 2, paeth};
+      rows.push_back(static_cast<uint8_t>(*at - guesses[filter]));
+    }
+  }
+  if (penstock_images_unfilter(rows.data(), height, line, step, out.data()) != -1) return false;
+  if (out != image) return false;
+  if (height == 0) return true;
+  const int64_t wrong = below(random, height);
+  rows[static_cast<size_t>(wrong * (line + 1))] = static_cast<uint8_t>(5 + below(random, 250));
+  return penstock_images_unfilter(rows.data(), height, line, step, out.data()) == wrong;
+}
+
 bool check_drawing(Random &random) {
   const int64_t depth = 1 + below(random, 4);
   const int64_t s[] = {below(random, 3), below(random, 6), below(random, 6), 4 * depth, below(random, 5),
@@ -300,7 +327,7 @@ int main(int count, char **arguments) {
   Random random(1);
   bool (*const checks[])(Random &) = {check_crops, check_colors,  check_contrast, check_dilations,
                                       check_pools, check_sliding,  check_resampling, check_patches,
-                                      check_drawing};
+                                      check_filters, check_drawing};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

@@ -34,6 +34,32 @@ void swap(const uint8_t *rows, int64_t height, int64_t width, int64_t line, bool
   }
 }
 
+// Rows of a PNG file, `line` bytes each behind the number of their filter, which adds to a byte what was
+// `step` bytes to the left, above, or both. Returns the first row whose filter there is not.
+int64_t unfilter(const uint8_t *rows, int64_t height, int64_t line, int64_t step, uint8_t *out) {
+  for (int64_t i = 0; i < height; ++i, out += line) {
+    const int64_t filter = *rows++;
+    if (filter > 4) return i;
+    const auto left = [&](int64_t j) { return j < step ? 0 : int{out[j - step]}; };
+    const auto above = [&](int64_t j) { return i == 0 ? 0 : int{out[j - line]}; };
+    const auto corner = [&](int64_t j) { return i == 0 || j < step ? 0 : int{out[j - line - step]}; };
+    for (int64_t j = 0; j < line; ++j) {
+      int guess = 0;
+      if (filter == 1) guess = left(j);
+      if (filter == 2) guess = above(j);
+      if (filter == 3) guess = (left(j) + above(j)) / 2;
+      if (filter == 4) {
+        const int a = left(j), b = above(j), c = corner(j);
+        const int by_a = std::abs(b - c), by_b = std::abs(a - c), by_c = std::abs(a + b - 2 * c);
+        guess = by_a <= by_b && by_a <= by_c ? a : by_b <= by_c ? b : c;
+      }
+      out[j] = static_cast<uint8_t>(rows[j] + guess);
+    }
+    rows += line;
+  }
+  return -1;
+}
+
 EACH_SET void sound(const float *x, int64_t count, int16_t *out) {
   for (int64_t i = 0; i < count; ++i) {
     const float each = x[i] != x[i] ? 0.0f : x[i] * 32768.0f;
@@ -233,6 +259,11 @@ int64_t penstock_images_swap(const uint8_t *rows, int64_t height, int64_t width,
                              int64_t line, int64_t turned, uint8_t *out) {
   (bytes == 4 ? swap<4> : swap<3>)(rows, height, width, line, turned, out);
   return -1;
+}
+
+int64_t penstock_images_unfilter(const uint8_t *rows, int64_t height, int64_t line, int64_t step,
+                                 uint8_t *out) {
+  return unfilter(rows, height, line, step, out);
 }
 
 int64_t penstock_images_sound(const float *samples, int64_t count, int16_t *out) {

@@ -127,5 +127,10 @@ EXPORT int64_t penstock_images_transform(int64_t kind, const void *images, const
 EXPORT int64_t penstock_images_swap(const uint8_t *rows, int64_t height, int64_t width, int64_t bytes,
                                     int64_t line, int64_t turned, uint8_t *out);
 
+// Rows of a PNG file, each `line` bytes of pixels of `step` bytes behind the number of its filter, as
+// they were before it. Returns the first row whose filter there is not.
+EXPORT int64_t penstock_images_unfilter(const uint8_t *rows, int64_t height, int64_t line, int64_t step,
+                                        uint8_t *out);
+
 // Samples in [-1, 1] as integers of 16 bits: 32768 times as many, in their range; 0 for NaN.
 EXPORT int64_t penstock_images_sound(const float *samples, int64_t count, int16_t *out);

@@ -381,6 +381,7 @@ CALLS = {
         PIXELS, np.zeros((1, 8), np.float32), (2, 2), np.float32(0), True, "WRAP"
     ),
     "swapped": lambda: native_images.swapped(np.zeros((2, 6), np.uint8), 2, 3, False),
+    "unfiltered": lambda: native_images.unfiltered(b"\0\1", 1, 1, 1),
     "sound": lambda: native_images.sound(PIXELS),
 }
 

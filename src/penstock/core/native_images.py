@@ -39,6 +39,7 @@ LIBRARY = HostLibrary(
         "draw": "pppp",
         "transform": "npppnnpnp",
         "swap": "pnnnnnp",
+        "unfilter": "pnnnp",
         "sound": "pnp",
     },
 )
@@ -378,6 +379,22 @@ def swapped(rows: Array, width: int, depth: int, turned: bool) -> Array | None:
     result = np.empty((len(rows), width, depth), np.uint8)
     given = len(rows), width, depth, rows.shape[1], turned, result
     return result if is_done(call(rows, *given)) else None
+
+
+def unfiltered(rows: bytes, height: int, line: int, step: int) -> Array | None:
+    """Rows of a PNG file as they were before their filters: uint8[height, line]; None if wrong.
+
+    Args:
+      rows: `height` times the number of a filter and `line` bytes.
+      height: how many rows there are.
+      line: bytes of a row.
+      step: bytes of a pixel.
+    """
+    call = LIBRARY.function("unfilter")
+    if call is None or len(rows) != height * (line + 1):
+        return None
+    result = np.empty((height, line), np.uint8)
+    return result if is_done(call(rows, height, line, step, result)) else None
 
 
 def sound(samples: Array) -> Array | None:
