@@ -195,8 +195,7 @@ _BY_REASON = {
         building 2, CropAndResizeGradImage building 1, DenseToDenseSetOperation building
         6, Fingerprint building 3, FractionalAvgPoolGrad building 2, HashTableV2 building 2,
         InitializeTableV2 building 1, NonDeterministicInts
-        building 2, NonMaxSuppressionWithOverlaps building 2, ParameterizedTruncatedNormal
-        building 4, RaggedFillEmptyRowsGrad building 2,
+        building 2, ParameterizedTruncatedNormal building 4, RaggedFillEmptyRowsGrad building 2,
         RaggedGather building 6, RaggedTensorToSparse building 6, RaggedTensorToTensor
         building 3, RaggedTensorToVariant building 5, ResourceCountUpTo building 2,
         ResourceGatherNd building 2, ResourceScatterNdAdd building 2, ResourceScatterNdMax
