@@ -16,11 +16,15 @@ from typing import Any
 import numpy as np
 
 from penstock.core import native_cells
+from penstock.core.lapack import one_thread
 from penstock.core.lazy import lax
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
 # Up to which NumPy takes less time for each row alone than for their matrix, with large weights.
 FEW_ROWS, LARGE = 5, 1 << 12
+# Multiplications that OpenBLAS shares from there on, of one row and of more; and up to which it is
+# to leave them to one thread.
+ROW_SHARED, ROWS_SHARED, MOST_ALONE = 1 << 13, 1 << 18, 1 << 23
 MOST_WORK = 1 << 17  # multiplications of a step up to which a native pass does them
 
 
@@ -49,10 +53,15 @@ def _sigmoid(xp: Any, x: Array) -> Array:
 
 
 def times(xp: Any, x: Array, w: Array) -> Array:
-    """The product of two matrices, of which the first may have few rows."""
-    if xp is np and 1 < len(x) <= FEW_ROWS and w.size >= LARGE:
-        return (x[:, None] @ w)[:, 0]
-    return x @ w
+    """The product of two matrices, by one thread of NumPy's where several spend time on waiting."""
+    if xp is not np or not x.size:
+        return x @ w
+    few = 1 < len(x) <= FEW_ROWS and w.size >= LARGE
+    least = ROW_SHARED if few or len(x) == 1 else ROWS_SHARED
+    if not least <= len(x) * w.size <= MOST_ALONE:
+        return (x[:, None] @ w)[:, 0] if few else x @ w
+    with one_thread("numpy"):
+        return (x[:, None] @ w)[:, 0] if few else x @ w
 
 
 def _parts(xp: Any, x: Array, count: int) -> Sequence[Array]:
@@ -222,7 +231,7 @@ def lstm_sequence(
     steps, batch, inputs = x.shape
     if not steps:
         return [xp.zeros((0, *start[0].shape), x.dtype)] * 7
-    given = x.reshape(steps * batch, inputs) @ w[:inputs]
+    given = times(xp, x.reshape(steps * batch, inputs), w[:inputs])
     given = given.reshape(steps, batch, w.shape[1]) + b
     again = w[inputs:]
     if xp is np and batch * again.size <= MOST_WORK:
@@ -294,8 +303,8 @@ def lstm_sequence_back(
         (dcs, dh), (dz, *gates) = scan(xp, step, (zeros, zeros), rows, True)
     flat = dz.reshape(steps * batch, width)
     seen = xp.where(alive, xp.concatenate([x, h_before], axis=2), x.dtype.type(0))
-    dw = seen.reshape(flat.shape[0], w.shape[0]).T @ flat
-    dx = (flat @ w[:inputs].T).reshape(x.shape)
+    dw = times(xp, seen.reshape(flat.shape[0], w.shape[0]).T, flat)
+    dx = times(xp, flat, w[:inputs].T).reshape(x.shape)
     held = xp.where(alive, cs_before, x.dtype.type(0)), xp.where(alive, cs, x.dtype.type(0))
     return [dx, dcs, dh, dw, *peephole_grads(xp, form, gates, *held), flat.sum(0)]
 
