@@ -9,13 +9,17 @@
 #include <exception>
 #include <limits>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "ctc.h"
 #include "draws.h"
 #include "each_set.h"
+#include "places.h"
 #include "rows.h"
 #include "rules.h"
+#include "softmax.h"
+#include "sparse_places.h"
 #include "threads.h"
 
 namespace penstock {
@@ -174,6 +178,8 @@ inline Element combined(Element a, Element b) {
   if (operation == 0) return static_cast<Element>(static_cast<Whole>(a) + static_cast<Whole>(b));
   if (operation == 1) return static_cast<Element>(static_cast<Whole>(a) * static_cast<Whole>(b));
   if (operation == 4) return static_cast<Element>(static_cast<Whole>(a) - static_cast<Whole>(b));
+  if (operation == 5) return a / b;
+  if (operation == 6) return b;
   if (operation == 2) return a > b || a != a ? a : b;
   return a < b || a != a ? a : b;
 }
@@ -181,7 +187,8 @@ inline Element combined(Element a, Element b) {
 }  // namespace
 }  // namespace penstock
 
-#include "sets.h"  // which adds up as above
+#include "ragged.h"  // which adds up as above
+#include "sets.h"    // the same
 
 namespace penstock {
 namespace {
@@ -238,6 +245,16 @@ int64_t combine_runs(const Rows &given) {
   return -1;
 }
 
+// The first id that is not in [0, count), or -1.
+template <typename Index>
+int64_t first_outside(const Index *ids, int64_t number, int64_t count) {
+  bool outside = false;
+  for (int64_t i = 0; i < number; ++i) outside |= ids[i] < 0 || ids[i] >= count;
+  for (int64_t i = 0; outside && i < number; ++i)
+    if (ids[i] < 0 || ids[i] >= count) return i;
+  return -1;
+}
+
 // Rows in order, each with an id in [0, count).
 template <int64_t operation, typename Element, typename Index>
 int64_t combine_rows(const Rows &given) {
@@ -260,10 +277,16 @@ int64_t combine_rows(const Rows &given) {
 
 template <int64_t operation, typename Element>
 int64_t combine(const Rows &given) {
+  if (given.order == 4) {
+    const int64_t outside =
+        given.wide ? first_outside(static_cast<const int64_t *>(given.ids), given.number, given.count)
+                   : first_outside(static_cast<const int32_t *>(given.ids), given.number, given.count);
+    if (outside >= 0) return outside;
+  }
   if (given.order == 1 && given.width == 1 && !given.from)
     return given.wide ? combine_runs<operation, Element, int64_t>(given)
                       : combine_runs<operation, Element, int32_t>(given);
-  if (given.order == 0 && !given.from && !given.sizes)
+  if ((given.order == 0 || given.order == 4) && !given.from && !given.sizes)
     return given.wide ? combine_rows<operation, Element, int64_t>(given)
                       : combine_rows<operation, Element, int32_t>(given);
   const Element *rows = static_cast<const Element *>(given.rows);
@@ -297,6 +320,12 @@ EACH_SET int64_t combine(int64_t kind, const Rows &given) {
     case 2: return combine<operation, int32_t>(given);
   }
   return combine<operation, int64_t>(given);
+}
+
+// Whole numbers are not divided here: some cannot be.
+EACH_SET int64_t divide(int64_t kind, const Rows &given) {
+  if (kind > 1) return 0;
+  return kind == 1 ? combine<5, double>(given) : combine<5, float>(given);
 }
 
 constexpr int64_t kPadded = 1 << 17;  // bytes of rows that a thread fills at once
@@ -341,14 +370,38 @@ uint32_t rank_of(float x) {  // rises with the number; NaN is the largest
 
 uint32_t rank_of(int32_t x) { return static_cast<uint32_t>(x) ^ 0x80000000u; }
 
-// Keys that sort as the order wants: the largest first, then the first.
+// Sorts as the order wants: the largest first, then the first.
+template <typename Element>
+uint64_t key_of(Element x, int64_t place) {
+  return static_cast<uint64_t>(~rank_of(x)) << 32 | static_cast<uint64_t>(place);
+}
+
+constexpr int64_t kInserted = 16;  // of so few, each new one is put among those before it
+
+// The k least keys of a row in order; `keys` has room for all of them, or for k that are few.
+template <typename Element>
+void least_keys(const Element *row, int64_t width, int64_t k, uint64_t *keys) {
+  if (k > kInserted || k == width) {
+    for (int64_t i = 0; i < width; ++i) keys[i] = key_of(row[i], i);
+    if (k < width) std::nth_element(keys, keys + k, keys + width);
+    std::sort(keys, keys + k);
+    return;
+  }
+  for (int64_t i = 0; i < k; ++i) keys[i] = key_of(row[i], i);
+  std::sort(keys, keys + k);
+  for (int64_t i = k; i < width && k > 0; ++i) {
+    const uint64_t key = key_of(row[i], i);
+    if (key > keys[k - 1]) continue;
+    int64_t at = k - 1;
+    for (; at > 0 && keys[at - 1] > key; --at) keys[at] = keys[at - 1];
+    keys[at] = key;
+  }
+}
+
 template <typename Element>
 void top(const Element *row, int64_t width, int64_t k, uint64_t *keys, Element *values,
          int64_t *places) {
-  for (int64_t i = 0; i < width; ++i)
-    keys[i] = static_cast<uint64_t>(~rank_of(row[i])) << 32 | static_cast<uint64_t>(i);
-  if (k < width) std::nth_element(keys, keys + k, keys + width);
-  std::sort(keys, keys + k);
+  least_keys(row, width, k, keys);
   for (int64_t i = 0; i < k; ++i) {
     places[i] = static_cast<int64_t>(keys[i] & 0xFFFFFFFFu);
     values[i] = row[places[i]];
@@ -607,6 +660,25 @@ void find_places(const int64_t *keys, const int32_t *slots, int64_t slot_count,
   }
 }
 
+// Where wanted keys, rows of them, are among the others: the row and the last place of each hit. Returns
+// how many hits there are.
+int64_t hits(const int64_t *keys, int64_t count, const int64_t *wanted, int64_t rows, int64_t width,
+             int32_t *hit_rows, int64_t *hit_keys) {
+  int64_t size = 4;
+  while (size < 2 * count) size *= 2;
+  std::vector<int32_t> slots(static_cast<size_t>(size), -1);
+  for (int64_t i = 0; i < count; ++i)
+    slots[slot_of(keys, slots.data(), size, keys[i])] = static_cast<int32_t>(i);
+  int64_t found = 0;
+  for (int64_t i = 0; i < rows * width; ++i) {
+    const int32_t place = slots[slot_of(keys, slots.data(), size, wanted[i])];
+    if (place < 0) continue;
+    hit_rows[found] = static_cast<int32_t>(i / width);
+    hit_keys[found++] = place;
+  }
+  return found;
+}
+
 // Empties a slot, and moves those that follow it nearer to where their search begins.
 void vacate(const int64_t *keys, int32_t *slots, int64_t slot_count, int64_t slot) {
   const int64_t mask = slot_count - 1;
@@ -737,7 +809,7 @@ int64_t ctc_best(const Frames<Element> &frames, const int32_t *lengths, int64_t 
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 13; }
+EXPORT int penstock_arrays_version() { return 16; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -761,20 +833,10 @@ EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const vo
     case 1: return combine<1>(kind, given);
     case 2: return combine<2>(kind, given);
     case 3: return combine<3>(kind, given);
+    case 4: return combine<4>(kind, given);
+    case 5: return divide(kind, given);
   }
-  return combine<4>(kind, given);
-}
-
-EXPORT int64_t penstock_arrays_merge(const int64_t *a, int64_t a_count, const int64_t *b,
-                                     int64_t b_count, int64_t *first, int64_t *second) {
-  int64_t i = 0, j = 0, found = 0;
-  for (; i < a_count || j < b_count; ++found) {
-    const bool has_a = i < a_count && (j == b_count || a[i] <= b[j]);
-    const bool has_b = j < b_count && (i == a_count || b[j] <= a[i]);
-    first[found] = has_a ? i++ : -1;
-    second[found] = has_b ? j++ : -1;
-  }
-  return found;
+  return combine<6>(kind, given);
 }
 
 EXPORT int64_t penstock_arrays_apart(const float *boxes, const float *scores, int64_t number,
@@ -811,18 +873,12 @@ EXPORT int64_t penstock_arrays_pad(const void *rows, int64_t size, const void *s
   return -1;
 }
 
-EXPORT int64_t penstock_arrays_count(const int32_t *ids, int64_t number, int64_t parts,
-                                     int64_t *counts) {
-  std::fill(counts, counts + parts, 0);
-  for (int64_t i = 0; i < number; ++i) {
-    if (ids[i] < 0 || ids[i] >= parts) return i;
-    ++counts[ids[i]];
-  }
-  return -1;
-}
-
 EXPORT int64_t penstock_arrays_deal(const void *rows, int64_t size, const int32_t *ids, int64_t number,
-                                 int64_t *starts, void *out) {
+                                 int64_t parts, int64_t *ends, void *out) {
+  const int64_t wrong = often(ids, number, parts, ends);
+  if (wrong >= 0) return wrong;
+  int64_t *starts = ends;  // which dealing moves on
+  for (int64_t part = 0, start = 0; part < parts; ++part) start += std::exchange(starts[part], start);
   const char *from = static_cast<const char *>(rows);
   char *to = static_cast<char *>(out);
   switch (size) {
@@ -1037,6 +1093,122 @@ EXPORT int64_t penstock_arrays_ranges(const void *starts, const void *deltas, in
   return -1;
 }
 
+EXPORT int64_t penstock_arrays_flatten(const void *positions, int64_t wide, int64_t number, int64_t depth,
+                                       const int64_t *sizes, int64_t *rows) {
+  return wide ? flatten(static_cast<const int64_t *>(positions), number, depth, sizes, rows)
+              : flatten(static_cast<const int32_t *>(positions), number, depth, sizes, rows);
+}
+
+EXPORT int64_t penstock_arrays_different(const void *numbers, int64_t wide, int64_t count, int64_t rows,
+                                         int64_t *own, void *found) {
+  return with_memory([=] {
+    return wide ? different(static_cast<const int64_t *>(numbers), count, rows, own,
+                            static_cast<int64_t *>(found))
+                : different(static_cast<const int32_t *>(numbers), count, rows, own,
+                            static_cast<int32_t *>(found));
+  });
+}
+
+EXPORT int64_t penstock_arrays_share(int64_t kind, const void *rows, int64_t number, int64_t width,
+                                     const int64_t *sizes, int64_t root, void *out) {
+  if (kind == 0)
+    share(static_cast<const float *>(rows), number, width, sizes, root, static_cast<float *>(out));
+  else
+    share(static_cast<const double *>(rows), number, width, sizes, root, static_cast<double *>(out));
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_often(const void *numbers, int64_t wide, int64_t count, int64_t rows,
+                                     int64_t *sizes) {
+  return wide ? often(static_cast<const int64_t *>(numbers), count, rows, sizes)
+              : often(static_cast<const int32_t *>(numbers), count, rows, sizes);
+}
+
+EXPORT int64_t penstock_arrays_are_splits(const void *splits, int64_t wide, int64_t rows, int64_t total) {
+  return (wide ? are_splits(static_cast<const int64_t *>(splits), rows, total)
+               : are_splits(static_cast<const int32_t *>(splits), rows, total))
+             ? -1
+             : 0;
+}
+
+EXPORT int64_t penstock_arrays_items_of_rows(const void *splits, int64_t wide, int64_t rows, int64_t total,
+                                             int64_t step, int64_t *ids, int64_t *offsets) {
+  return wide ? items_of_rows(static_cast<const int64_t *>(splits), rows, total, step, ids, offsets)
+              : items_of_rows(static_cast<const int32_t *>(splits), rows, total, step, ids, offsets);
+}
+
+EXPORT int64_t penstock_arrays_count_rows(int64_t kind, const int64_t *splits, int64_t rows,
+                                          const void *values, int64_t wide, int64_t number,
+                                          int64_t size, const void *weights, int64_t binary,
+                                          void *result) {
+  const auto run = [=](auto *typed) {
+    const auto *w = static_cast<const std::remove_pointer_t<decltype(typed)> *>(weights);
+    return wide ? count_rows(splits, rows, static_cast<const int64_t *>(values), number, size, w, binary,
+                             typed)
+                : count_rows(splits, rows, static_cast<const int32_t *>(values), number, size, w, binary,
+                             typed);
+  };
+  switch (kind) {
+    case 0: return run(static_cast<float *>(result));
+    case 1: return run(static_cast<double *>(result));
+    case 2: return run(static_cast<int32_t *>(result));
+  }
+  return run(static_cast<int64_t *>(result));
+}
+
+EXPORT int64_t penstock_arrays_chosen_rows(const void *splits, int64_t wide, int64_t rows, const void *ids,
+                                           int64_t ids_wide, int64_t number, void *ends,
+                                           int64_t *places) {
+  const auto run = [=](const auto *each, auto *to) {
+    const auto chosen = [=](const auto *of) -> int64_t {
+      if (places == nullptr) return chosen_splits(each, rows, of, number, to);
+      chosen_items(each, of, number, places);
+      return -1;
+    };
+    return ids_wide ? chosen(static_cast<const int64_t *>(ids)) : chosen(static_cast<const int32_t *>(ids));
+  };
+  return wide ? run(static_cast<const int64_t *>(splits), static_cast<int64_t *>(ends))
+              : run(static_cast<const int32_t *>(splits), static_cast<int32_t *>(ends));
+}
+
+EXPORT int64_t penstock_arrays_range_splits(const void *starts, const void *limits, const void *deltas,
+                                            int64_t wide, const int64_t *steps, int64_t rows, int64_t most,
+                                            int64_t *splits) {
+  const auto run = [=](auto one) {
+    using Element = decltype(one);
+    const Element *const ends[] = {static_cast<const Element *>(starts),
+                                   static_cast<const Element *>(limits),
+                                   static_cast<const Element *>(deltas)};
+    return range_splits(ends, steps, rows, most, splits);
+  };
+  return wide ? run(int64_t{0}) : run(int32_t{0});
+}
+
+EXPORT int64_t penstock_arrays_fill_rows(const int64_t *ids, int64_t number, int64_t rows, int64_t *places,
+                                         bool *empty, int64_t *filled) {
+  return with_memory([=] { return fill_rows(ids, number, rows, places, empty, filled); });
+}
+
+EXPORT int64_t penstock_arrays_weighted(const int64_t *weights, const int64_t *blocks, int64_t size,
+                                        const int64_t *values, int64_t number, int64_t *classes) {
+  weighted(weights, blocks, size, values, number, classes);
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_sobol(const uint32_t *directions, int64_t dims, int64_t first,
+                                     int64_t count, int64_t wide, void *out) {
+  if (wide)
+    sobol(directions, dims, static_cast<uint64_t>(first), count, static_cast<double *>(out));
+  else
+    sobol(directions, dims, static_cast<uint64_t>(first), count, static_cast<float *>(out));
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_hits(const int64_t *keys, int64_t count, const int64_t *wanted,
+                                    int64_t rows, int64_t width, int32_t *hit_rows, int64_t *hit_keys) {
+  return with_memory([=] { return hits(keys, count, wanted, rows, width, hit_rows, hit_keys); });
+}
+
 EXPORT int64_t penstock_arrays_chain(const float *numbers, const double *uniform, int64_t count) {
   return chain_end(numbers, uniform, count);
 }
@@ -1118,4 +1290,69 @@ EXPORT int64_t penstock_arrays_dense_rows(const int32_t *columns, const int32_t 
                   static_cast<Element *>(out));
     return -1;
   });
+}
+
+EXPORT int64_t penstock_arrays_bounds(const int64_t *places, int64_t number, int64_t rank, int64_t *low,
+                                      int64_t *high) {
+  return with_rank(rank, [=](auto known) { return bounds_of_places(places, number, known, low, high); });
+}
+
+EXPORT int64_t penstock_arrays_unite(const int64_t *a, int64_t a_count, const int64_t *b,
+                                     int64_t b_count, int64_t rank, int64_t *places, int64_t *first,
+                                     int64_t *second) {
+  return with_rank(rank, [=](auto known) {
+    return unite_places(a, a_count, b, b_count, known, places, first, second);
+  });
+}
+
+EXPORT int64_t penstock_arrays_product(int64_t kind, const void *places, int64_t wide, int64_t number,
+                                       int64_t row_axis, const void *values, const void *dense,
+                                       int64_t width, void *result) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    const auto *given = static_cast<const Element *>(values), *by = static_cast<const Element *>(dense);
+    if (wide != 0)
+      return add_product(static_cast<const int64_t *>(places), number, row_axis, given, by, width, typed);
+    return add_product(static_cast<const int32_t *>(places), number, row_axis, given, by, width, typed);
+  };
+  return kind == 0 ? run(static_cast<float *>(result)) : run(static_cast<double *>(result));
+}
+
+EXPORT int64_t penstock_arrays_shift(int64_t kind, const void *rows, int64_t number, int64_t width,
+                                     void *shifted) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    return shift_rows(static_cast<const Element *>(rows), number, width, typed);
+  };
+  return kind == 0 ? run(static_cast<float *>(shifted)) : run(static_cast<double *>(shifted));
+}
+
+EXPORT int64_t penstock_arrays_cross(int64_t kind, const void *shifted, const void *sums,
+                                     const void *logs, const void *labels, int64_t number,
+                                     int64_t width, void *exponentials, void *parts) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    const auto *s = static_cast<const Element *>(shifted), *l = static_cast<const Element *>(labels);
+    return cross_rows(s, static_cast<const Element *>(sums), static_cast<const Element *>(logs), l, number,
+                      width, typed, static_cast<Element *>(parts));
+  };
+  return kind == 0 ? run(static_cast<float *>(exponentials)) : run(static_cast<double *>(exponentials));
+}
+
+EXPORT int64_t penstock_arrays_cross_classes(int64_t kind, const void *shifted, const void *sums,
+                                             const void *logs, const void *labels, int64_t wide,
+                                             int64_t number, int64_t width, void *exponentials,
+                                             void *losses) {
+  const auto run = [=](auto *typed, auto *classes) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    return cross_classes(static_cast<const Element *>(shifted), static_cast<const Element *>(sums),
+                         static_cast<const Element *>(logs), classes, number, width, typed,
+                         static_cast<Element *>(losses));
+  };
+  const auto of_labels = [=](auto *typed) {
+    return wide != 0 ? run(typed, static_cast<const int64_t *>(labels))
+                     : run(typed, static_cast<const int32_t *>(labels));
+  };
+  return kind == 0 ? of_labels(static_cast<float *>(exponentials))
+                   : of_labels(static_cast<double *>(exponentials));
 }

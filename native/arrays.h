@@ -22,21 +22,17 @@ EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t 
                                       int64_t *counts);
 
 // Rows of `width` elements combined by id into result[ids[i]]: added (0), multiplied (1), the
-// largest (2) or the smallest (3), where NaN wins, or subtracted (4). Row i is rows[from[i]], of
+// largest (2) or the smallest (3), where NaN wins, subtracted (4), divided by (5, floating numbers alone)
+// or put in their place (6). Row i is rows[from[i]], of
 // `sources` rows; rows[i] where `from` is null. `result`, apart from them, has `count` rows and is
 // begun by the caller; sizes[k], where there are any, counts k's rows, and is begun too. `order` says
 // which ids are right: those in [0, count) (0); the same, never falling (1); below count, where
-// negative ones are left out (2); 0 and more, where those from count on are (3).
+// negative ones are left out (2); 0 and more, where those from count on are (3); those in [0, count),
+// and nothing is written where one is not (4).
 EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const void *rows,
                                        int64_t width, const void *from, int64_t from_wide,
                                        int64_t sources, const void *ids, int64_t wide, int64_t number,
                                        int64_t order, int64_t count, void *result, int64_t *sizes);
-
-// The numbers of two rising rows together, in order: first[k] is where the k-th stands in `a` and
-// second[k] where it stands in `b`, -1 where it does not. Returns how many there are, at most
-// a_count + b_count, for which there is room.
-EXPORT int64_t penstock_arrays_merge(const int64_t *a, int64_t a_count, const int64_t *b,
-                                     int64_t b_count, int64_t *first, int64_t *second);
 
 // Of boxes, four floats each (any two opposite corners), those with scores above limits[1], the best
 // first and of equal ones the first, unless one taken before has more than limits[0] of the union of
@@ -61,14 +57,10 @@ EXPORT int64_t penstock_arrays_pad(const void *rows, int64_t size, const void *s
                                    int64_t number, int64_t width, int64_t threads, const void *rest,
                                    void *out);
 
-// How many ids there are of each number in [0, parts).
-EXPORT int64_t penstock_arrays_count(const int32_t *ids, int64_t number, int64_t parts,
-                                     int64_t *counts);
-
-// Rows of `size` bytes dealt out by id, those of one number together and in order: those of part k
-// begin at starts[k], which this moves on. The ids were counted.
+// Rows of `size` bytes dealt out by id in [0, parts), those of one number together and in order: those of
+// part k end at ends[k], which is begun as zeros.
 EXPORT int64_t penstock_arrays_deal(const void *rows, int64_t size, const int32_t *ids, int64_t number,
-                                 int64_t *starts, void *out);
+                                 int64_t parts, int64_t *ends, void *out);
 
 // out[x[i]] = i, where x is a permutation.
 EXPORT int64_t penstock_arrays_invert(const void *x, int64_t wide, int64_t number, void *out);
@@ -169,6 +161,76 @@ EXPORT int64_t penstock_arrays_histogram(int64_t kind, const void *values, int64
 EXPORT int64_t penstock_arrays_ranges(const void *starts, const void *deltas, int64_t wide,
                                       const int64_t *splits, int64_t rows, void *out);
 
+// In which class's part of [0, total) each value lies, one after the other. Weights of classes stand in
+// blocks of `size`, whose sums are `blocks`; no value is negative, or reaches their total.
+EXPORT int64_t penstock_arrays_weighted(const int64_t *weights, const int64_t *blocks, int64_t size,
+                                        const int64_t *values, int64_t number, int64_t *classes);
+
+// Points of Sobol's sequence from point `first` on: rows of `dims` floats, or doubles where `wide`, in
+// [0, 1). Each dimension has 32 direction numbers, the one of the lowest bit first; first + count is below
+// 2^31.
+EXPORT int64_t penstock_arrays_sobol(const uint32_t *directions, int64_t dims, int64_t first,
+                                     int64_t count, int64_t wide, void *out);
+
+// Where wanted keys, `rows` rows of `width`, are among fewer than 2^30 others: the row of each hit and the
+// last place of its key, for which there is room. Returns how many hits there are.
+EXPORT int64_t penstock_arrays_hits(const int64_t *keys, int64_t count, const int64_t *wanted,
+                                    int64_t rows, int64_t width, int32_t *hit_rows, int64_t *hit_keys);
+
+// The number of the row at each position, `depth` numbers in the first axes of these sizes.
+EXPORT int64_t penstock_arrays_flatten(const void *positions, int64_t wide, int64_t number, int64_t depth,
+                                       const int64_t *sizes, int64_t *rows);
+
+// The different ones of numbers in [0, rows), rising, and which of them each is. Returns how many there
+// are, -1 where a number is outside.
+EXPORT int64_t penstock_arrays_different(const void *numbers, int64_t wide, int64_t count, int64_t rows,
+                                         int64_t *own, void *found);
+
+// Rows of floats (0) or doubles (1), each times one by its size, or by the root of its size; a size below 1
+// counts as 1.
+EXPORT int64_t penstock_arrays_share(int64_t kind, const void *rows, int64_t number, int64_t width,
+                                     const int64_t *sizes, int64_t root, void *out);
+
+// Adds up how often each number in [0, rows) is there.
+EXPORT int64_t penstock_arrays_often(const void *numbers, int64_t wide, int64_t count, int64_t rows,
+                                     int64_t *sizes);
+
+// -1 where the splits of ragged rows begin with 0, never fall and end with `total`, else 0.
+EXPORT int64_t penstock_arrays_are_splits(const void *splits, int64_t wide, int64_t rows, int64_t total);
+
+// The row of each of `total` items of ragged rows and, where asked for, its place in the row, `step`
+// apart. Returns the length of the longest row, -1 where splits do not begin with 0, fall or do not end
+// with `total`.
+EXPORT int64_t penstock_arrays_items_of_rows(const void *splits, int64_t wide, int64_t rows, int64_t total,
+                                             int64_t step, int64_t *ids, int64_t *offsets);
+
+// What the values below `size` of each ragged row weigh together (1 each without weights), or 1 for those
+// that are there where `binary`: rows of `size`, begun as zeros. -1, or 0 where splits are wrong or a value
+// is negative.
+EXPORT int64_t penstock_arrays_count_rows(int64_t kind, const int64_t *splits, int64_t rows,
+                                          const void *values, int64_t wide, int64_t number,
+                                          int64_t size, const void *weights, int64_t binary,
+                                          void *result);
+
+// Ragged rows that are chosen, of splits that are right. Without `places`: their splits; returns how many
+// items they have, -1 where one of them is outside. With it: where their items are.
+EXPORT int64_t penstock_arrays_chosen_rows(const void *splits, int64_t wide, int64_t rows, const void *ids,
+                                           int64_t ids_wide, int64_t number, void *ends,
+                                           int64_t *places);
+
+// The splits of rows of whole numbers from starts up to limits by deltas, one for each row or, where its
+// step is 0 and not 1, one for all. Returns how many numbers there are; -1 where there are more than `most`
+// or a delta is 0.
+EXPORT int64_t penstock_arrays_range_splits(const void *starts, const void *limits, const void *deltas,
+                                            int64_t wide, const int64_t *steps, int64_t rows, int64_t most,
+                                            int64_t *splits);
+
+// Items in order of their rows, with a place in each row that has none: where each goes (those of a row
+// keep their order), which rows are empty, and the row of each place, for which there is room: number +
+// rows. Returns how many places there are, -1 where a row is outside.
+EXPORT int64_t penstock_arrays_fill_rows(const int64_t *ids, int64_t number, int64_t rows, int64_t *places,
+                                         bool *empty, int64_t *filled);
+
 // Where a Markov chain over numbers ends, of which there is one at least: it moves on to number i
 // where that by the number it is at is above uniform[i], or that is zero.
 EXPORT int64_t penstock_arrays_chain(const float *numbers, const double *uniform, int64_t count);
@@ -217,3 +279,39 @@ EXPORT int64_t penstock_arrays_from_rows(const int32_t *columns, const int32_t *
 EXPORT int64_t penstock_arrays_dense_rows(const int32_t *columns, const int32_t *ends, int64_t rank,
                                           const int64_t *dims, const void *values, int64_t size,
                                           void *out);
+
+// The smallest and largest index of each axis of places [number, rank], of which there is one at least.
+// 2 where each comes after the one before it in row-major order, 1 where none comes before it, else 0.
+EXPORT int64_t penstock_arrays_bounds(const int64_t *places, int64_t number, int64_t rank, int64_t *low,
+                                      int64_t *high);
+
+// Adds to `result` [.., width] of floats (0) or doubles (1) the product of a sparse matrix, values at places
+// [number, 2], and a dense one [.., width], element after element. A place's row is its index `row_axis`;
+// places are inside.
+EXPORT int64_t penstock_arrays_product(int64_t kind, const void *places, int64_t wide, int64_t number,
+                                       int64_t row_axis, const void *values, const void *dense,
+                                       int64_t width, void *result);
+
+// Two lists of places, each in order and without repetitions, as one, for which there is room: the
+// places, and where each stands in `a` and in `b`, -1 where it does not. Returns how many there are,
+// -1 where a list is not in order.
+EXPORT int64_t penstock_arrays_unite(const int64_t *a, int64_t a_count, const int64_t *b,
+                                     int64_t b_count, int64_t rank, int64_t *places, int64_t *first,
+                                     int64_t *second);
+
+// Each row of floats (0) or doubles (1), of one at least, less its largest number; NaN where there is one.
+EXPORT int64_t penstock_arrays_shift(int64_t kind, const void *rows, int64_t number, int64_t width,
+                                     void *shifted);
+
+// Of rows less their largest numbers, their exponentials, the sums of these [number] and the logarithms of
+// the sums: the parts of their cross entropy with labels, and its gradient in place of the exponentials.
+EXPORT int64_t penstock_arrays_cross(int64_t kind, const void *shifted, const void *sums,
+                                     const void *logs, const void *labels, int64_t number,
+                                     int64_t width, void *exponentials, void *parts);
+
+// The same of rows that are each of the class that their label names, and their losses. -1, or the first
+// row whose label names none; then nothing is written.
+EXPORT int64_t penstock_arrays_cross_classes(int64_t kind, const void *shifted, const void *sums,
+                                             const void *logs, const void *labels, int64_t wide,
+                                             int64_t number, int64_t width, void *exponentials,
+                                             void *losses);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <random>
@@ -21,6 +22,12 @@ using Random = std::mt19937_64;
 int64_t below(Random &random, int64_t count) {
   return static_cast<int64_t>(random() % static_cast<uint64_t>(count));
 }
+
+}  // namespace
+
+#include "check_places.h"  // which draws from the same generator
+
+namespace {
 
 bool check_unique(Random &random) {
   const int64_t count = below(random, 3000), size = 1 + below(random, 20);
@@ -140,25 +147,81 @@ bool check_pad(Random &random) {
   return true;
 }
 
-bool check_merge(Random &random) {
-  std::vector<int64_t> rows[2];
-  for (auto &row : rows)
-    for (int64_t number = -20; number < 20; ++number)
-      if (random() % 3 == 0) row.push_back(number);
+// Places of two lists in order, beside what std::set makes of them; their bounds; a product by them.
+bool check_places_in_order(Random &random) {
+  const int64_t rank = 1 + below(random, 4);
+  std::vector<std::vector<int64_t>> rows[2], wanted;
+  std::vector<int64_t> flat[2];
+  for (int side = 0; side < 2; ++side) {
+    for (int64_t i = below(random, 30); i > 0; --i) {
+      std::vector<int64_t> row;
+      for (int64_t axis = 0; axis < rank; ++axis) row.push_back(below(random, 5) - 2);
+      rows[side].push_back(row);
+    }
+    if (random() % 4) {
+      std::sort(rows[side].begin(), rows[side].end());
+      if (random() % 4)
+        rows[side].erase(std::unique(rows[side].begin(), rows[side].end()), rows[side].end());
+    }
+    for (const auto &row : rows[side]) flat[side].insert(flat[side].end(), row.begin(), row.end());
+  }
   const int64_t a = static_cast<int64_t>(rows[0].size()), b = static_cast<int64_t>(rows[1].size());
-  std::vector<int64_t> first(a + b + 1), second(a + b + 1), wanted;
+  const auto rises = [](const std::vector<std::vector<int64_t>> &list) {
+    return std::adjacent_find(list.begin(), list.end(), std::greater_equal<>()) == list.end();
+  };
+  if (a > 0) {
+    std::vector<int64_t> low(rank), high(rank);
+    const int64_t order =
+        penstock_arrays_bounds(flat[0].data(), a, rank, low.data(), high.data());
+    if (order != (rises(rows[0]) ? 2 : std::is_sorted(rows[0].begin(), rows[0].end()) ? 1 : 0)) return false;
+    for (int64_t axis = 0; axis < rank; ++axis) {
+      int64_t least = 9, most = -9;
+      for (const auto &row : rows[0]) {
+        least = std::min(least, row[axis]);
+        most = std::max(most, row[axis]);
+      }
+      if (low[axis] != least || high[axis] != most) return false;
+    }
+  }
+  std::vector<int64_t> places((a + b) * rank), first(a + b), second(a + b);
+  const int64_t count = penstock_arrays_unite(flat[0].data(), a, flat[1].data(), b, rank, places.data(),
+                                              first.data(), second.data());
+  if (!rises(rows[0]) || !rises(rows[1])) return count == -1;
   std::set_union(rows[0].begin(), rows[0].end(), rows[1].begin(), rows[1].end(),
                  std::back_inserter(wanted));
-  const int64_t count = penstock_arrays_merge(rows[0].data(), a, rows[1].data(), b, first.data(),
-                                              second.data());
   if (count != static_cast<int64_t>(wanted.size())) return false;
-  const auto stands = [](const std::vector<int64_t> &row, int64_t number) {
-    const auto found = std::lower_bound(row.begin(), row.end(), number);
-    return found != row.end() && *found == number ? found - row.begin() : -1;
+  const auto stands = [](const std::vector<std::vector<int64_t>> &list, const std::vector<int64_t> &row) {
+    const auto found = std::lower_bound(list.begin(), list.end(), row);
+    return found != list.end() && *found == row ? found - list.begin() : -1;
   };
   for (int64_t i = 0; i < count; ++i)
-    if (first[i] != stands(rows[0], wanted[i]) || second[i] != stands(rows[1], wanted[i])) return false;
+    if (!std::equal(wanted[i].begin(), wanted[i].end(), &places[i * rank]) ||
+        first[i] != stands(rows[0], wanted[i]) || second[i] != stands(rows[1], wanted[i]))
+      return false;
   return true;
+}
+
+bool check_product(Random &random) {
+  const int64_t sizes[] = {1 + below(random, 6), 1 + below(random, 6)}, width = below(random, 20);
+  const int64_t number = below(random, 30), axis = below(random, 2);
+  std::vector<int32_t> places;
+  std::vector<int64_t> wide;
+  std::vector<double> values, dense(sizes[1 - axis] * width), result(sizes[axis] * width), wanted(result);
+  for (int64_t i = 0; i < number; ++i) {
+    for (int64_t size : sizes) places.push_back(static_cast<int32_t>(below(random, size)));
+    values.push_back(static_cast<double>(below(random, 9)) - 4);
+  }
+  for (double &each : dense) each = static_cast<double>(below(random, 9)) - 4;
+  wide.assign(places.begin(), places.end());
+  for (int64_t i = 0; i < number; ++i)
+    for (int64_t k = 0; k < width; ++k)
+      wanted[places[2 * i + axis] * width + k] += values[i] * dense[places[2 * i + 1 - axis] * width + k];
+  std::vector<double> other(result);
+  penstock_arrays_product(1, places.data(), 0, number, axis, values.data(), dense.data(), width,
+                          result.data());
+  penstock_arrays_product(1, wide.data(), 1, number, axis, values.data(), dense.data(), width,
+                          other.data());
+  return result == wanted && other == wanted;
 }
 
 bool check_apart(Random &random) {
@@ -213,19 +276,23 @@ bool check_deal(Random &random) {
   const int64_t number = below(random, 500), size = 1 + below(random, 12), parts = 1 + below(random, 6);
   std::vector<char> rows(number * size + 1), out(number * size + 1);
   std::vector<int32_t> ids(number + 1);
-  std::vector<int64_t> counts(parts), starts(parts);
+  std::vector<int64_t> ends(parts);
   for (char &each : rows) each = static_cast<char>(random());
   for (int64_t i = 0; i < number; ++i) ids[i] = static_cast<int32_t>(below(random, parts));
-  if (penstock_arrays_count(ids.data(), number, parts, counts.data()) >= 0) return false;
-  for (int64_t part = 1; part < parts; ++part) starts[part] = starts[part - 1] + counts[part - 1];
-  penstock_arrays_deal(rows.data(), size, ids.data(), number, starts.data(), out.data());
-  for (int64_t part = 0, at = 0; part < parts; ++part)
+  const auto deal = [&] {
+    return penstock_arrays_deal(rows.data(), size, ids.data(), number, parts, ends.data(), out.data());
+  };
+  if (deal() >= 0) return false;
+  for (int64_t part = 0, at = 0; part < parts; ++part) {
     for (int64_t i = 0; i < number; ++i)
       if (ids[i] == part && !std::equal(&rows[i * size], &rows[i * size] + size, &out[size * at++]))
         return false;
+    if (ends[part] != at) return false;
+  }
   if (!number) return true;
+  std::fill(ends.begin(), ends.end(), 0);
   ids[number / 2] = random() % 2 ? -1 : static_cast<int32_t>(parts);
-  return penstock_arrays_count(ids.data(), number, parts, counts.data()) == number / 2;
+  return deal() == number / 2;
 }
 
 bool check_invert(Random &random) {
@@ -662,6 +729,52 @@ bool check_ctc_best(Random &random) {
   return labels == wanted;
 }
 
+// Rows less their largest numbers, and cross entropies, of numbers whose sums are exact.
+bool check_softmax(Random &random) {
+  const int64_t number = below(random, 5), width = 1 + below(random, 20);
+  std::vector<double> rows(number * width), shifted(rows), labels(rows), parts(rows), sums(number),
+      logs(number), losses(number);
+  for (double &each : rows) each = static_cast<double>(below(random, 9)) - 4;
+  for (double &each : labels) each = static_cast<double>(below(random, 3));
+  for (double &each : sums) each = static_cast<double>(int64_t{1} << below(random, 4));
+  for (double &each : logs) each = static_cast<double>(below(random, 5));
+  const int64_t odd = below(random, number + 1);  // a row with a NaN, if there is one
+  if (odd < number) rows[odd * width + below(random, width)] = std::nan("");
+  penstock_arrays_shift(1, rows.data(), number, width, shifted.data());
+  std::vector<double> gradient(rows.size(), 3.0), sparse(gradient);
+  penstock_arrays_cross(1, shifted.data(), sums.data(), logs.data(), labels.data(), number, width,
+                        gradient.data(), parts.data());
+  std::vector<int32_t> classes(number);
+  for (int32_t &each : classes) each = static_cast<int32_t>(below(random, width));
+  if (penstock_arrays_cross_classes(1, shifted.data(), sums.data(), logs.data(), classes.data(), 0,
+                                    number, width, sparse.data(), losses.data()) != -1)
+    return false;
+  for (int64_t row = 0; row < number; ++row) {
+    if (row == odd) {
+      for (int64_t i = 0; i < width; ++i)
+        if (!std::isnan(shifted[row * width + i])) return false;
+      continue;
+    }
+    const double most = *std::max_element(&rows[row * width], &rows[row * width] + width);
+    for (int64_t i = 0; i < width; ++i) {
+      const int64_t at = row * width + i;
+      if (shifted[at] != rows[at] - most || gradient[at] != 3 / sums[row] - labels[at]) return false;
+      if (parts[at] != labels[at] * (logs[row] - shifted[at])) return false;
+      if (sparse[at] != 3 / sums[row] - (classes[row] == i)) return false;
+    }
+    if (losses[row] != logs[row] - shifted[row * width + classes[row]]) return false;
+  }
+  if (number == 0) return true;
+  const int64_t wrong = below(random, number);
+  std::vector<int64_t> wide(classes.begin(), classes.end());
+  wide[wrong] = random() % 2 ? width : -1;
+  const std::vector<double> before(sparse);
+  return penstock_arrays_cross_classes(1, shifted.data(), sums.data(), logs.data(), wide.data(), 1, number,
+                                       width, sparse.data(), losses.data()) == wrong &&
+         std::equal(before.begin(), before.end(), sparse.begin(),
+                    [](double a, double b) { return a == b || (a != a && b != b); });
+}
+
 }  // namespace
 
 int main(int count, char **arguments) {
@@ -671,9 +784,11 @@ int main(int count, char **arguments) {
                                       check_deal,   check_invert, check_top,    check_extreme, check_nth,
                                       check_among,  check_edits,   check_places,
                                       check_level,  check_runs,    check_pad,
-                                      check_merge,  check_apart,  check_ctc,    check_ctc_best, check_enter,
+                                      check_places_in_order, check_product, check_softmax, check_apart,  check_ctc,    check_ctc_best, check_enter,
                                       check_histogram, check_ranges, check_nearer, check_sets, check_counts, check_rule,
-                                      check_rows};
+                                      check_rows,   check_positions, check_shares,
+                                      check_ragged_rows, check_chosen_rows, check_range_splits,
+                                      check_filled_rows, check_all_inside, check_weighted, check_sobol, check_hits};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

@@ -37,6 +37,13 @@ struct Drawn<std::complex<T>> {
   }
 };
 
+double conjugated(double x) { return x; }
+float conjugated(float x) { return x; }
+template <typename T>
+std::complex<T> conjugated(std::complex<T> x) {
+  return std::conj(x);
+}
+
 // How far numbers of this kind may be apart, for each term of a sum.
 template <typename T>
 double allowed(T) {
@@ -163,6 +170,110 @@ bool check_banded(Random &random) {
   return true;
 }
 
+// Random square matrices with a heavy diagonal; `definite` makes them self-adjoint and positive.
+template <typename T>
+std::vector<T> squares(Random &random, int64_t count, int64_t n, bool definite) {
+  std::vector<T> a(count * n * n);
+  for (T &each : a) each = Drawn<T>::one(random);
+  for (int64_t i = 0; i < static_cast<int64_t>(a.size()); ++i) {
+    const int64_t row = i % (n * n) / n, column = i % n;
+    if (row == column) a[i] = static_cast<T>(std::abs(a[i]) + 4 * n);
+    else if (definite && row < column) a[i] = T(conjugated(a[i - row * n - column + column * n + row]));
+  }
+  return a;
+}
+
+template <typename T>
+bool check_solve(Random &random, int64_t kind) {
+  const int64_t count = below(random, 3), n = below(random, 40), k = below(random, 20);
+  const std::vector<T> a = squares<T>(random, count, n, false);
+  std::vector<T> work = a, b(count * n * k), x(b.size());
+  for (T &each : b) each = Drawn<T>::one(random);
+  if (penstock_matrices_solve(kind, work.data(), b.data(), count, n, k, x.data()) != 1) return false;
+  for (int64_t row = 0; row < count * n; ++row)
+    for (int64_t c = 0; c < k; ++c) {
+      Wide sum = 0;
+      for (int64_t j = 0; j < n; ++j) sum += Wide(a[row * n + j]) * Wide(x[(row / n * n + j) * k + c]);
+      if (!(std::abs(sum - Wide(b[row * k + c])) <= 10 * allowed(T{}) * (n + 1))) return false;
+    }
+  std::vector<T> zeros(n * n), side(n), found(n);
+  return n == 0 || penstock_matrices_solve(kind, zeros.data(), side.data(), 1, n, 1, found.data()) == 0;
+}
+
+template <typename T>
+bool check_cholesky(Random &random, int64_t kind) {
+  const int64_t count = below(random, 3), n = below(random, 40);
+  std::vector<T> a = squares<T>(random, count, n, true), l(a.size());
+  for (int64_t i = 0; i < static_cast<int64_t>(a.size()); ++i)  // the other triangle is not read
+    if (i % (n * n) / n < i % n) a[i] = static_cast<T>(std::numeric_limits<float>::quiet_NaN());
+  if (penstock_matrices_cholesky(kind, a.data(), count, n, l.data()) != 1) return false;
+  for (int64_t row = 0; row < count * n; ++row)
+    for (int64_t j = 0; j < n; ++j) {
+      const int64_t i = row % n, first = (row - i) * n;
+      if (j > i && l[row * n + j] != T{}) return false;
+      Wide sum = 0;
+      for (int64_t k = 0; k <= j && j <= i; ++k)
+        sum += Wide(l[first + i * n + k]) * std::conj(Wide(l[first + j * n + k]));
+      if (j <= i && !(std::abs(sum - Wide(a[row * n + j])) <= allowed(T{}) * (n + 1) * 8 * n)) return false;
+    }
+  std::vector<T> wrong(4, static_cast<T>(1)), none(4);  // singular
+  penstock_matrices_cholesky(kind, wrong.data(), 1, 2, none.data());
+  return none[0] != none[0] && none[1] != none[1] && none[3] != none[3];
+}
+
+// A small change D of the factor changes the matrix by D L^T + L D^T, and what is measured as often by both gradients.
+bool check_cholesky_gradient(Random &random) {
+  const int64_t n = below(random, 20);
+  const std::vector<double> a = squares<double>(random, 1, n, true);
+  std::vector<double> l(n * n), grad(n * n), change(n * n), out(n * n);
+  penstock_matrices_cholesky(1, a.data(), 1, n, l.data());
+  for (double &each : grad) each = number(random);
+  for (double &each : change) each = number(random);
+  if (penstock_matrices_cholesky_gradient(1, l.data(), grad.data(), 1, n, out.data()) != 1) return false;
+  double by_factor = 0, by_matrix = 0, size = 1;
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      if (out[i * n + j] != out[j * n + i]) return false;
+      if (j <= i) by_factor += grad[i * n + j] * change[i * n + j];
+      double sum = 0;
+      for (int64_t k = 0; k < n; ++k) {
+        if (k <= i && k <= j) sum += change[i * n + k] * l[j * n + k] + l[i * n + k] * change[j * n + k];
+      }
+      by_matrix += out[i * n + j] * sum;
+      size += std::fabs(out[i * n + j] * sum);
+    }
+  return std::fabs(by_factor - by_matrix) <= 1e-10 * size;
+}
+
+template <typename T>
+bool check_qr(Random &random, int64_t kind) {
+  const int64_t count = below(random, 3), rows = below(random, 20), columns = below(random, 20);
+  const int64_t inner = random() % 2 ? rows : std::min(rows, columns);
+  std::vector<T> a(count * rows * columns), q(count * rows * inner), r(count * inner * columns);
+  for (T &each : a) each = Drawn<T>::one(random);
+  if (random() % 4 == 0 && !a.empty()) std::fill(a.begin(), a.begin() + columns, T{});
+  std::vector<T> work = a;
+  if (penstock_matrices_qr(kind, work.data(), count, rows, columns, inner, q.data(), r.data()) != 1) return false;
+  const double most = 20 * allowed(T{}) * (rows + columns + 1);
+  for (int64_t m = 0; m < count; ++m) {
+    const T *left = q.data() + m * rows * inner, *right = r.data() + m * inner * columns;
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        double sum = 0;
+        for (int64_t k = 0; k < inner; ++k) sum += double(left[i * inner + k]) * right[k * columns + j];
+        if (!(std::fabs(sum - a[(m * rows + i) * columns + j]) <= most)) return false;
+        if (i < inner && j < i && right[i * columns + j] != 0) return false;
+      }
+    for (int64_t i = 0; i < inner; ++i)
+      for (int64_t j = 0; j < inner; ++j) {
+        double sum = i == j ? -1 : 0;
+        for (int64_t k = 0; k < rows; ++k) sum += double(left[k * inner + i]) * left[k * inner + j];
+        if (!(std::fabs(sum) <= most)) return false;
+      }
+  }
+  return true;
+}
+
 bool check_edges(Random &) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   float a[] = {1, 2, nan, 4, 5, 6, 7, 8, 10};
@@ -202,6 +313,17 @@ int main(int count, char **values) {
        [](Random &r) { return check_tridiagonal<std::complex<float>>(r, 2); }},
       {"tridiagonal, complex128",
        [](Random &r) { return check_tridiagonal<std::complex<double>>(r, 3); }},
+      {"solve, float", [](Random &r) { return check_solve<float>(r, 0); }},
+      {"solve, double", [](Random &r) { return check_solve<double>(r, 1); }},
+      {"solve, complex64", [](Random &r) { return check_solve<std::complex<float>>(r, 2); }},
+      {"solve, complex128", [](Random &r) { return check_solve<std::complex<double>>(r, 3); }},
+      {"cholesky, float", [](Random &r) { return check_cholesky<float>(r, 0); }},
+      {"cholesky, double", [](Random &r) { return check_cholesky<double>(r, 1); }},
+      {"cholesky, complex64", [](Random &r) { return check_cholesky<std::complex<float>>(r, 2); }},
+      {"cholesky, complex128", [](Random &r) { return check_cholesky<std::complex<double>>(r, 3); }},
+      {"cholesky's gradient", check_cholesky_gradient},
+      {"qr, float", [](Random &r) { return check_qr<float>(r, 0); }},
+      {"qr, double", [](Random &r) { return check_qr<double>(r, 1); }},
       {"banded", check_banded},
       {"edges", check_edges},
   };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -22,6 +23,78 @@ bool check_words() {  // the generator's published test: counter and key of ones
   penstock_random_blocks(ones, ones, ones, &place, 1, words);
   const uint32_t wanted[] = {0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD};
   return std::equal(words, words + 4, wanted);
+}
+
+// Numbers of words are those that the words say, in whatever number of them.
+bool check_numbers(uint64_t key, int64_t count) {
+  std::vector<uint32_t> words(2 * count), whole(count);
+  std::vector<float> units(count), first(count), second(count);
+  std::vector<double> doubles(count);
+  std::vector<uint64_t> wide(count);
+  penstock_random_words(key, 3, ~uint64_t{0}, 2 * count, words.data());
+  penstock_random_units(key, 3, ~uint64_t{0}, count, 0, units.data());
+  penstock_random_units(key, 3, ~uint64_t{0}, count, 1, doubles.data());
+  penstock_random_unit_pairs(key, 3, ~uint64_t{0}, count, first.data(), second.data());
+  penstock_random_whole(key, 3, ~uint64_t{0}, 7, 10, count, 0, whole.data());
+  penstock_random_whole(key, 3, ~uint64_t{0}, ~uint64_t{0}, 1000, count, 1, wide.data());
+  const auto unit = [](uint32_t word) { return std::ldexp(static_cast<float>(word & 0x7FFFFF), -23); };
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t pair = words[2 * i] | uint64_t{words[2 * i + 1]} << 32;
+    const uint64_t mantissa = uint64_t{words[2 * i] & 0xFFFFF} << 32 | words[2 * i + 1];
+    if (units[i] != unit(words[i]) || whole[i] != 7 + words[i] % 10 || wide[i] != pair % 1000 - 1 ||
+        doubles[i] != std::ldexp(static_cast<double>(mantissa), -52) ||
+        first[i] != std::max(unit(words[2 * i]), 1e-7f) || second[i] != unit(words[2 * i + 1]))
+      return false;
+  }
+  return true;
+}
+
+// Every word counts but those that are not fair modulo the limit.
+bool check_below(uint64_t key, uint64_t limit) {
+  constexpr int64_t count = 500;
+  std::vector<uint32_t> words(8 * count);
+  std::vector<int64_t> narrow(count), wide(count);
+  penstock_random_words(key, 1, 2, 8 * count, words.data());
+  penstock_random_below(key, 1, 2, limit, count, 0, narrow.data());
+  penstock_random_below(key, 1, 2, limit << 31, count, 1, wide.data());
+  const uint64_t fair = (uint64_t{1} << 32) / limit * limit;
+  size_t at = 0;
+  for (const int64_t each : narrow) {
+    while (words[at] >= fair) ++at;
+    if (each != static_cast<int64_t>(words[at++] % limit)) return false;
+  }
+  at = 0;
+  for (const int64_t each : wide) {  // a power of two times the limit: as fair as the upper bits
+    const uint64_t whole = limit << 31, most = ~uint64_t{0};
+    uint64_t value;
+    do {
+      value = words[at] | uint64_t{words[at + 1]} << 32;
+      at += 2;
+    } while ((whole & (whole - 1)) && value >= most - most % whole);
+    if (each != static_cast<int64_t>(value % whole)) return false;
+  }
+  return true;
+}
+
+// Classes come as often as they weigh, and those without a finite logarithm never.
+bool check_categories(uint64_t key) {
+  constexpr int64_t samples = 4000;
+  const double none = std::numeric_limits<double>::infinity();
+  const double logits[] = {1, -none, 2, std::nan(""), 0, none, -none, none, -none, none, -none, none};
+  double weights[12];
+  std::vector<int32_t> found(2 * samples);
+  penstock_random_shifted(logits, 1, 2, 6, weights);
+  for (double &each : weights) each = std::exp(each);
+  penstock_random_categories(key, 0, 0, weights, 2, 6, samples, 0, found.data());
+  for (int64_t i = samples; i < 2 * samples; ++i)
+    if (found[i] != 5) return false;  // nothing weighs anything
+  const double total = std::exp(1.0) + std::exp(2.0) + 1;
+  for (int32_t k = 0; k < 6; ++k) {
+    const double share = k == 0 || k == 2 || k == 4 ? std::exp(logits[k]) / total : 0;
+    const double count = static_cast<double>(std::count(found.begin(), found.begin() + samples, k));
+    if (std::fabs(count - share * samples) > 6 * std::sqrt(share * samples)) return false;
+  }
+  return true;
 }
 
 bool check_order(uint64_t key, int64_t count) {
@@ -87,8 +160,12 @@ int main(int count, char **arguments) {
   }
   std::uniform_real_distribution<double> exponent(-3, 6);
   for (int round = 0; round < rounds; ++round)
-    if (!check_all(random(), std::exp(exponent(random))) || !check_order(random(), 1 + round * 37))
+    if (!check_all(random(), std::exp(exponent(random))) || !check_order(random(), 1 + round * 37) ||
+        !check_numbers(random(), 1 + round * 7) || !check_categories(random()) ||
+        !check_below(random(), 1 + random() % 1000) || !check_below(random(), 0xB0000000)) {
+      std::fprintf(stderr, "round %d: numbers are wrong\n", round);
       return 1;
+    }
   std::printf("random numbers: %d rounds\n", rounds);
   return 0;
 }

@@ -5,6 +5,7 @@
 // Python is played by the few functions below. Each text has just its own memory, a zero after it as
 // Python's have, so that sanitizers see what reads beyond.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -187,9 +188,12 @@ bool check_hash(Random &random) {  // the same wherever a text lies, another wit
     if (size > 0) other = text, other[below(random, size)] ^= 1;
     Array given(Texts{text, text, other});
     for (int64_t function = 0; function < 3; ++function) {
-      uint64_t hashes[3];
-      if (penstock_strings_hash(given.data(), 3, function, random(), 5, hashes) != -1) return false;
+      uint64_t hashes[3], limited[3];
+      const uint64_t key = random();
+      if (penstock_strings_hash(given.data(), 3, function, key, 5, 0, hashes) != -1) return false;
       if (hashes[0] != hashes[1] || hashes[0] == hashes[2]) return false;
+      if (penstock_strings_hash(given.data(), 3, function, key, 5, 1000, limited) != -1) return false;
+      if (limited[0] != hashes[0] % 1000 || limited[2] != hashes[2] % 1000) return false;
     }
   }
   return true;
@@ -392,6 +396,86 @@ bool check_places(Random &random) {
   return true;
 }
 
+bool check_match(Random &random) {
+  const Texts texts = any_texts(random, random() % 2 ? "ab\n" : "ab\xC3\xA9");
+  const std::string core = any_text(random, "ab", 3);
+  const bool after = random() % 2, before = random() % 2;
+  std::vector<int8_t> found(texts.size());
+  Array given(texts);
+  if (penstock_strings_match(given.data(), given.size(), core.data(), static_cast<int64_t>(core.size()),
+                             after, before, found.data()) != -1)
+    return false;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    bool stands = false, simple = true;
+    for (size_t at = 0; at + core.size() <= texts[i].size(); ++at)
+      stands |= texts[i].compare(at, core.size(), core) == 0 && (after || at == 0) &&
+                (before || at + core.size() == texts[i].size());
+    for (const char c : texts[i]) simple &= c != '\n' && c >= 0;
+    if (found[i] != (!stands ? 0 : simple || (!after && !before) ? 1 : 2)) return false;
+  }
+  return true;
+}
+
+// Characters written and read again, in each encoding; any bytes are read or refused.
+bool check_characters(Random &random) {
+  std::vector<int32_t> points;
+  std::vector<int64_t> splits = {0};
+  for (int64_t rows = below(random, 6); rows > 0; --rows) {
+    for (int64_t i = below(random, 6); i > 0; --i) {
+      const int32_t most[] = {0x80, 0x800, 0xD800, 0x110000};
+      points.push_back(static_cast<int32_t>(below(random, most[random() % 4])));
+      if (points.back() >= 0xD800 && points.back() < 0xE000) points.back() = 'x';
+    }
+    splits.push_back(static_cast<int64_t>(points.size()));
+  }
+  const auto rows = static_cast<int64_t>(splits.size()) - 1, number = static_cast<int64_t>(points.size());
+  Array texts(rows), wide(rows), again(rows), same(rows);
+  if (penstock_strings_characters(points.data(), number, splits.data(), rows, 0, texts.data()) != -1)
+    return false;
+  std::vector<int64_t> ends(splits.size()), starts(points.size());
+  std::vector<int32_t> found(points.size());
+  if (penstock_strings_points(texts.data(), rows, ends.data(), nullptr, nullptr) != -1 || ends != splits)
+    return false;
+  if (penstock_strings_points(texts.data(), rows, ends.data(), found.data(), starts.data()) != -1 ||
+      found != points)
+    return false;
+  for (int64_t encoding = 0; encoding < 3; ++encoding) {
+    penstock_strings_transcode(texts.data(), rows, encoding, wide.data());
+    penstock_strings_characters(points.data(), number, splits.data(), rows, encoding, again.data());
+    if (wide.texts() != again.texts()) return false;
+  }
+  const Texts any = any_texts(random, "");
+  Array bytes(any), copies(bytes.size());
+  const int64_t wrong = penstock_strings_transcode(bytes.data(), bytes.size(), 0, copies.data());
+  const Texts copied = copies.texts();
+  for (size_t i = 0; i < copied.size() && (wrong < 0 || static_cast<int64_t>(i) < wrong); ++i)
+    if (copied[i] != any[i]) return false;
+  if (number == 0) return true;
+  points[0] = random() % 2 ? 0xD800 : -1;
+  return penstock_strings_characters(points.data(), number, splits.data(), rows, 0, same.data()) >= 0;
+}
+
+bool check_summaries(Random &random) {
+  std::vector<float> values(300);
+  Texts tags;
+  for (int64_t i = below(random, 5) + 1; i > 0; --i)
+    tags.push_back(any_text(random, "ab", random() % 3 ? 4 : 300));
+  Texts kinds(tags);
+  std::sort(kinds.begin(), kinds.end());
+  const bool differ = std::adjacent_find(kinds.begin(), kinds.end()) == kinds.end();
+  Array given(tags), made(2), merged(1), again(1);
+  penstock_strings_scalars(given.data(), given.size(), values.data(), made.data());
+  penstock_strings_scalars(given.data(), 0, values.data(), made.data() + 1);
+  const bool served = penstock_strings_merge(made.data(), 2, merged.data()) == -1;
+  if (served != differ || (served && merged.texts()[0] != made.texts()[0])) return false;
+  std::string broken = made.texts()[0];
+  broken[below(random, static_cast<int64_t>(broken.size()))] = static_cast<char>(random());
+  if (random() % 2) broken.resize(broken.size() - 1);
+  Array wrong(Texts{broken});
+  penstock_strings_merge(wrong.data(), 1, again.data());  // whatever it says, it reads no further
+  return true;
+}
+
 bool check_wrong(Random &random) {  // the row of what is no text is the result, and nothing is lost
   Array given(Texts{"1", "22", "333", ""}), out(4);
   const int64_t row = below(random, 3), ids[] = {0, 1, 0, 1}, splits[] = {0, 4}, widths[] = {2};
@@ -427,6 +511,8 @@ constexpr Check kChecks[] = {
     {"each text", check_each},    {"hash", check_hash},         {"join", check_join},
     {"split", check_split},       {"numbers", check_numbers},   {"fixed", check_fixed},
     {"stored", check_stored},     {"combine", check_combine},   {"ngrams", check_ngrams},
+    {"match", check_match},       {"characters", check_characters},
+    {"summaries", check_summaries},
     {"places", check_places},     {"wrong ones", check_wrong}, {"much", check_much},
 };
 

@@ -45,6 +45,36 @@ void ranges(const Whole *starts, const Whole *deltas, const int64_t *splits, int
   }
 }
 
+// In which class's part of [0, total) each value lies. The weights of classes stand in blocks of `size`,
+// whose sums are `blocks`; values are below the sum of all.
+inline void weighted(const int64_t *weights, const int64_t *blocks, int64_t size, const int64_t *values,
+                     int64_t number, int64_t *classes) {
+  for (int64_t i = 0; i < number; ++i) {
+    int64_t rest = values[i], block = 0, within = 0;
+    while (rest >= blocks[block]) rest -= blocks[block++];
+    const int64_t *each = weights + block * size;
+    while (rest >= each[within]) rest -= each[within++];
+    classes[i] = block * size + within;
+  }
+}
+
+// Points of Sobol's sequence, rows of `dims` numbers in [0, 1), from point `first` on. Each dimension has
+// 32 direction numbers, the one of the lowest bit first.
+template <typename Real>
+void sobol(const uint32_t *directions, int64_t dims, uint64_t first, int64_t count, Real *out) {
+  for (int64_t axis = 0; axis < dims; ++axis, directions += 32) {
+    uint32_t point = 0;
+    for (uint64_t gray = first ^ first >> 1, bit = 0; gray; gray >>= 1, ++bit)
+      if (gray & 1) point ^= directions[bit];
+    for (int64_t i = 0; i < count; ++i) {
+      out[i * dims + axis] = static_cast<Real>(point * 0x1p-32);
+      uint64_t carried = first + static_cast<uint64_t>(i), bit = 0;  // the lowest bit that is 0 changes
+      while (carried & 1) carried >>= 1, ++bit;
+      point ^= directions[bit];
+    }
+  }
+}
+
 // Where a Markov chain ends: it moves on to number i when numbers[i] by the number here is above
 // uniform[i], or that is zero.
 inline int64_t chain_end(const float *numbers, const double *uniform, int64_t count) {

@@ -20,6 +20,14 @@ inline Word Load(const char *at, int size = 8) {
   return word;
 }
 
+// The little-endian word of up to 7 bytes, in loads of sizes that the compiler knows.
+inline Word LoadSome(const char *at, std::int64_t size) {
+  if (size == 0) return 0;
+  if (size >= 4) return Load(at, 4) | Load(at + size - 4, 4) << 8 * (size - 4);
+  const std::int64_t middle = size / 2, last = size - 1;
+  return Load(at, 1) | Load(at + middle, 1) << 8 * middle | Load(at + last, 1) << 8 * last;
+}
+
 inline Word Rotate(Word x, int by) { return x >> by | x << (64 - by); }
 inline Word ShiftMix(Word x) { return x ^ x >> 47; }
 
@@ -133,7 +141,7 @@ inline Word Sip(const char *s, std::int64_t n, Word k0, Word k1) {
              k1 ^ 0x7465646279746573};
   const std::int64_t whole = n - n % 8;
   for (std::int64_t at = 0; at < whole; at += 8) t.Absorb(Load(s + at));
-  t.Absorb(Load(s + whole, static_cast<int>(n % 8)) | static_cast<Word>(n & 0xFF) << 56);
+  t.Absorb(LoadSome(s + whole, n % 8) | static_cast<Word>(n & 0xFF) << 56);
   t.c ^= 0xFF;
   for (int i = 0; i < 4; ++i) t.Round();
   return t.a ^ t.b ^ t.c ^ t.d;
@@ -144,7 +152,7 @@ inline Word Murmur(const char *s, std::int64_t n, Word seed) {
   const std::int64_t whole = n - n % 8;
   for (std::int64_t at = 0; at < whole; at += 8)
     h = (h ^ ShiftMix(Load(s + at) * kMurmur) * kMurmur) * kMurmur;
-  if (n % 8 != 0) h = (h ^ Load(s + whole, static_cast<int>(n % 8))) * kMurmur;
+  if (n % 8 != 0) h = (h ^ LoadSome(s + whole, n % 8)) * kMurmur;
   h = ShiftMix(h) * kMurmur;
   return ShiftMix(h);
 }

@@ -8,10 +8,13 @@
 #include <cstring>
 #include <exception>
 #include <limits>
-#include <numeric>
+#include <new>
+#include <type_traits>
 #include <vector>
 
 #include "each_set.h"
+#include "factors.h"
+#include "scalars.h"
 #include "threads.h"
 
 namespace penstock {
@@ -19,54 +22,6 @@ namespace {
 
 constexpr int64_t kVector = 32;          // bytes
 constexpr int64_t kAlone = int64_t{1} << 16;  // multiplications up to which one thread works
-
-// A complex number without the standard's care for infinities, which costs a call each time.
-template <typename Real>
-struct Complex {
-  Real re, im;
-};
-
-template <typename T>
-T conjugate(T x) {
-  return x;
-}
-template <typename Real>
-Complex<Real> conjugate(Complex<Real> x) {
-  return {x.re, -x.im};
-}
-
-template <typename T>
-T less_product(T x, T a, T b) {
-  return x - a * b;
-}
-template <typename Real>
-Complex<Real> less_product(Complex<Real> x, Complex<Real> a, Complex<Real> b) {
-  return {x.re - (a.re * b.re - a.im * b.im), x.im - (a.re * b.im + a.im * b.re)};
-}
-
-template <typename T>
-T quotient(T a, T b) {
-  return a / b;
-}
-// By the larger part of the divisor, so that squares do not overflow.
-template <typename Real>
-Complex<Real> quotient(Complex<Real> a, Complex<Real> b) {
-  if (std::abs(b.re) >= std::abs(b.im)) {
-    const Real ratio = b.im / b.re, whole = b.re + b.im * ratio;
-    return {(a.re + a.im * ratio) / whole, (a.im - a.re * ratio) / whole};
-  }
-  const Real ratio = b.re / b.im, whole = b.im + b.re * ratio;
-  return {(a.re * ratio + a.im) / whole, (a.im * ratio - a.re) / whole};
-}
-
-template <typename T>
-T size_of(T x) {
-  return std::abs(x);
-}
-template <typename Real>
-Real size_of(Complex<Real> x) {
-  return std::hypot(x.re, x.im);
-}
 
 // ---- triangular equations
 
@@ -202,30 +157,6 @@ int64_t substitute(const Equations &of, int64_t count, int64_t threads) {
 // ---- LU
 
 template <typename T>
-EACH_SET void decompose(T *a, int64_t rows, int64_t columns, int64_t *order) {
-  std::iota(order, order + rows, int64_t{0});
-  for (int64_t k = 0; k < columns; ++k) {
-    T *const top = a + k * columns;
-    int64_t pivot = k;
-    auto best = size_of(top[k]);
-    for (int64_t i = k + 1; i < rows; ++i) {
-      const auto size = size_of(a[i * columns + k]);
-      if (size > best) pivot = i, best = size;  // a NaN below is passed over, as in LAPACK
-    }
-    if (pivot != k) {
-      std::swap_ranges(top, top + columns, a + pivot * columns);
-      std::swap(order[k], order[pivot]);
-    }
-    for (int64_t i = k + 1; i < rows; ++i) {
-      T *__restrict row = a + i * columns;
-      const T *__restrict above = top;
-      const T factor = row[k] = quotient(row[k], above[k]);
-      for (int64_t j = k + 1; j < columns; ++j) row[j] = less_product(row[j], factor, above[j]);
-    }
-  }
-}
-
-template <typename T>
 int64_t decompose_all(void *a, int64_t count, int64_t rows, int64_t columns, int64_t threads,
                       int64_t *order) {
   const int64_t used = count * rows * columns * columns > 2 * kAlone ? threads : 1;
@@ -241,37 +172,6 @@ template <typename T>
 struct Reached {
   T pivot, right, second;
 };
-
-template <typename T>
-bool is_zero(T x) {
-  return x == T{0};
-}
-template <typename Real>
-bool is_zero(Complex<Real> x) {
-  return x.re == 0 && x.im == 0;
-}
-
-template <typename T>
-struct Numbers {
-  using Real = T;
-  static Real real(T x) { return x; }
-  static T plus(T x, Real y) { return x + y; }
-};
-template <typename R>
-struct Numbers<Complex<R>> {
-  using Real = R;
-  static Real real(Complex<R> x) { return x.re; }
-  static Complex<R> plus(Complex<R> x, R y) { return {x.re + y, x.im}; }
-};
-
-template <typename T>
-T not_a_number(T) {
-  return std::numeric_limits<T>::quiet_NaN();
-}
-template <typename Real>
-Complex<Real> not_a_number(Complex<Real>) {
-  return {not_a_number(Real{}), not_a_number(Real{})};
-}
 
 // How large the elements of a row are, and which share of that a pivot has.
 template <typename T>
@@ -401,10 +301,31 @@ EACH_SET void solve_bands(const T *bands, const T *b, int64_t n, int64_t diagona
   }
 }
 
+// 1 or 0 as `run` says, or -3 where memory runs out.
+template <typename Run>
+int64_t guarded(Run run) {
+  try {
+    return run() ? 1 : 0;
+  } catch (const std::bad_alloc &) {
+    return kNoMemory;
+  }
+}
+
+// The same for `run(element)`, with an element of this kind.
+template <typename Run>
+int64_t of_kind(int64_t kind, Run run) {
+  switch (kind) {
+    case 0: return guarded([&] { return run(float{}); });
+    case 1: return guarded([&] { return run(double{}); });
+    case 2: return guarded([&] { return run(Complex<float>{}); });
+    default: return guarded([&] { return run(Complex<double>{}); });
+  }
+}
+
 }  // namespace
 }  // namespace penstock
 
-int penstock_matrices_version() { return 3; }
+int penstock_matrices_version() { return 4; }
 
 int64_t penstock_matrices_substitute(int64_t kind, const void *a, int64_t a_step, const void *b,
                                      int64_t b_step, int64_t count, int64_t n, int64_t k, int64_t lower,
@@ -453,4 +374,52 @@ EXPORT int64_t penstock_matrices_banded(int64_t kind, const void *bands, const v
     return 0;
   };
   return kind == 0 ? run(static_cast<float *>(out)) : run(static_cast<double *>(out));
+}
+
+int64_t penstock_matrices_solve(int64_t kind, void *a, const void *b, int64_t count, int64_t n, int64_t k,
+                                void *x) {
+  return penstock::of_kind(kind, [=](auto element) {
+    using T = decltype(element);
+    T *matrices = static_cast<T *>(a), *found = static_cast<T *>(x);
+    const T *sides = static_cast<const T *>(b);
+    for (int64_t i = 0; i < count; ++i)
+      if (!penstock::solve_by_rows(matrices + i * n * n, n, k, sides + i * n * k, found + i * n * k)) return false;
+    return true;
+  });
+}
+
+int64_t penstock_matrices_cholesky(int64_t kind, const void *a, int64_t count, int64_t n, void *out) {
+  return penstock::of_kind(kind, [=](auto element) {
+    using T = decltype(element);
+    std::vector<T> upper(static_cast<size_t>(n * n));
+    const T *matrices = static_cast<const T *>(a);
+    for (int64_t i = 0; i < count; ++i)
+      penstock::cholesky(matrices + i * n * n, n, upper.data(), static_cast<T *>(out) + i * n * n);
+    return true;
+  });
+}
+
+int64_t penstock_matrices_cholesky_gradient(int64_t kind, const void *l, const void *grad, int64_t count,
+                                            int64_t n, void *out) {
+  const auto run = [=](auto *found) {
+    using T = std::remove_pointer_t<decltype(found)>;
+    std::vector<T> work(static_cast<size_t>(n * n));
+    const T *lower = static_cast<const T *>(l), *grads = static_cast<const T *>(grad);
+    for (int64_t i = 0; i < count; ++i)
+      penstock::cholesky_gradient(lower + i * n * n, grads + i * n * n, n, work.data(), found + i * n * n);
+    return true;
+  };
+  return penstock::guarded([=] { return kind == 0 ? run(static_cast<float *>(out)) : run(static_cast<double *>(out)); });
+}
+
+int64_t penstock_matrices_qr(int64_t kind, void *a, int64_t count, int64_t rows, int64_t columns,
+                             int64_t inner, void *q, void *r) {
+  const auto run = [=](auto *matrices) {
+    using T = std::remove_pointer_t<decltype(matrices)>;
+    for (int64_t i = 0; i < count; ++i)
+      penstock::qr(matrices + i * rows * columns, rows, columns, inner, static_cast<T *>(q) + i * rows * inner,
+                   static_cast<T *>(r) + i * inner * columns);
+    return true;
+  };
+  return penstock::guarded([=] { return kind == 0 ? run(static_cast<float *>(a)) : run(static_cast<double *>(a)); });
 }

@@ -41,3 +41,23 @@ EXPORT int64_t penstock_matrices_tridiagonal(int64_t kind, const void *diagonals
 // k right-hand sides each. Row by row, bands[n][diagonals] has the main one and those to its left.
 EXPORT int64_t penstock_matrices_banded(int64_t kind, const void *bands, const void *b, int64_t count,
                                         int64_t n, int64_t diagonals, int64_t k, void *out);
+
+// Solves `count` equations of n rows with k right-hand sides each. The matrices, at a, are worked on in their
+// place; right-hand sides are at b, solutions go to x. Returns 1, or 0 where a pivot is zero.
+EXPORT int64_t penstock_matrices_solve(int64_t kind, void *a, const void *b, int64_t count, int64_t n,
+                                       int64_t k, void *x);
+
+// The lower Cholesky factors of `count` matrices of n rows, of which the lower triangle is read; all NaN for one
+// that is not positive definite. Returns 1.
+EXPORT int64_t penstock_matrices_cholesky(int64_t kind, const void *a, int64_t count, int64_t n, void *out);
+
+// The gradients by `count` matrices of floats or doubles, from their Cholesky factors, at l, and the gradients by
+// those. Returns 1.
+EXPORT int64_t penstock_matrices_cholesky_gradient(int64_t kind, const void *l, const void *grad,
+                                                   int64_t count, int64_t n, void *out);
+
+// `count` matrices of floats or doubles as products of orthonormal columns, rows by `inner`, and upper triangular
+// matrices, `inner` by columns; `inner` is the number of rows, or of columns where that is smaller. The matrices, at
+// a, are worked on in their place. Returns 1.
+EXPORT int64_t penstock_matrices_qr(int64_t kind, void *a, int64_t count, int64_t rows, int64_t columns,
+                                    int64_t inner, void *q, void *r);

@@ -328,12 +328,124 @@ int64_t make_all(int64_t count, int64_t threads, double *out, Make make) {
   return -1;
 }
 
+// Calls `use(i, words)` with the words of each block that `count` numbers of `size` words need.
+template <typename Use>
+void each_block(const Stream &stream, int64_t count, int64_t size, const Use &use) {
+  const int64_t held = 4 / size;
+  for (int64_t i = 0; i < count; i += held) {
+    const Block block = stream.block(static_cast<uint64_t>(i / held));
+    for (int64_t j = 0; j < std::min(held, count - i); ++j) use(i + j, block.words + j * size);
+  }
+}
+
+// What is finite less the largest of it, as the logarithms of classes' weights; what is not counts nothing.
+template <typename Real>
+void shifted(const Real *logits, int64_t rows, int64_t classes, double *out) {
+  constexpr double none = -std::numeric_limits<double>::infinity();
+  for (int64_t row = 0; row < rows; ++row, logits += classes, out += classes) {
+    double top = none;
+    for (int64_t i = 0; i < classes; ++i)
+      if (std::isfinite(logits[i])) top = std::max(top, static_cast<double>(logits[i]));
+    for (int64_t i = 0; i < classes; ++i)
+      out[i] = std::isfinite(logits[i]) ? static_cast<double>(logits[i]) - top : none;
+  }
+}
+
+// Where each number falls among the sums of its row's weights, which become these sums.
+template <typename Index>
+void categories(const Stream &stream, double *weights, int64_t rows, int64_t classes, int64_t samples,
+                Index *out) {
+  for (int64_t row = 0; row < rows; ++row)
+    for (double *each = weights + row * classes, *end = each + classes; ++each < end;) *each += each[-1];
+  each_block(stream, rows * samples, 2, [=](int64_t i, const uint32_t *words) {
+    const double *sums = weights + i / samples * classes, *last = sums + classes - 1;
+    out[i] = static_cast<Index>(std::upper_bound(sums, last, unit(words[0], words[1]) * *last) - sums);
+  });
+}
+
 }  // namespace
 }  // namespace penstock
 
 using namespace penstock;
 
-EXPORT int penstock_random_version() { return 3; }
+EXPORT int penstock_random_version() { return 4; }
+
+EXPORT int64_t penstock_random_units(uint64_t key, uint64_t low, uint64_t high, int64_t count,
+                                     int64_t wide, void *out) {
+  const Stream stream{key, low, high};
+  if (wide) {
+    double *to = static_cast<double *>(out);
+    each_block(stream, count, 2, [=](int64_t i, const uint32_t *words) { to[i] = unit(words[0], words[1]); });
+  } else {
+    float *to = static_cast<float *>(out);
+    each_block(stream, count, 1, [=](int64_t i, const uint32_t *words) { to[i] = unit(words[0]); });
+  }
+  return -1;
+}
+
+EXPORT int64_t penstock_random_unit_pairs(uint64_t key, uint64_t low, uint64_t high, int64_t count,
+                                          float *first, float *second) {
+  each_block({key, low, high}, count, 2, [=](int64_t i, const uint32_t *words) {
+    first[i] = std::max(unit(words[0]), static_cast<float>(kTiny));
+    second[i] = unit(words[1]);
+  });
+  return -1;
+}
+
+EXPORT int64_t penstock_random_whole(uint64_t key, uint64_t low, uint64_t high, uint64_t start,
+                                     uint64_t size, int64_t count, int64_t wide, void *out) {
+  const Stream stream{key, low, high};
+  if (wide) {
+    uint64_t *to = static_cast<uint64_t *>(out);
+    each_block(stream, count, 2, [=](int64_t i, const uint32_t *words) {
+      to[i] = start + (words[0] | uint64_t{words[1]} << 32) % size;
+    });
+  } else {
+    uint32_t *to = static_cast<uint32_t *>(out);
+    const uint32_t first = static_cast<uint32_t>(start), parts = static_cast<uint32_t>(size);
+    each_block(stream, count, 1, [=](int64_t i, const uint32_t *words) { to[i] = first + words[0] % parts; });
+  }
+  return -1;
+}
+
+EXPORT int64_t penstock_random_below(uint64_t key, uint64_t low, uint64_t high, uint64_t limit,
+                                     int64_t count, int64_t wide, int64_t *out) {
+  const Stream stream{key, low, high};
+  const uint64_t most = wide ? ~uint64_t{0} : 0xFFFFFFFF, rest = most % limit;
+  const uint64_t fair = limit & (limit - 1) ? most - rest - 1 : most;  // the largest one that is
+  const int size = wide ? 2 : 1;
+  Block block{};
+  uint64_t place = 0;
+  for (int64_t found = 0, lane = 4; found < count; lane += size) {
+    if (lane == 4) {
+      block = stream.block(place++);
+      lane = 0;
+    }
+    const uint64_t value = block.words[lane] | (wide ? uint64_t{block.words[lane + 1]} << 32 : 0);
+    if (value <= fair) out[found++] = static_cast<int64_t>(value % limit);
+  }
+  return -1;
+}
+
+EXPORT int64_t penstock_random_shifted(const void *logits, int64_t wide, int64_t rows, int64_t classes,
+                                       double *out) {
+  if (wide)
+    shifted(static_cast<const double *>(logits), rows, classes, out);
+  else
+    shifted(static_cast<const float *>(logits), rows, classes, out);
+  return -1;
+}
+
+EXPORT int64_t penstock_random_categories(uint64_t key, uint64_t low, uint64_t high, double *weights,
+                                          int64_t rows, int64_t classes, int64_t samples, int64_t wide,
+                                          void *out) {
+  const Stream stream{key, low, high};
+  if (wide)
+    categories(stream, weights, rows, classes, samples, static_cast<int64_t *>(out));
+  else
+    categories(stream, weights, rows, classes, samples, static_cast<int32_t *>(out));
+  return -1;
+}
 
 EXPORT int64_t penstock_random_words(uint64_t key, uint64_t low, uint64_t high, int64_t count,
                                      uint32_t *words) {

@@ -19,6 +19,34 @@ EXPORT int penstock_random_version();
 EXPORT int64_t penstock_random_words(uint64_t key, uint64_t low, uint64_t high, int64_t count,
                                      uint32_t *words);
 
+// Numbers in [0, 1): of one word each, floats, or of two, doubles, where `wide` says so.
+EXPORT int64_t penstock_random_units(uint64_t key, uint64_t low, uint64_t high, int64_t count,
+                                     int64_t wide, void *out);
+
+// Pairs of floats in [0, 1) of two words each; of the first ones a logarithm can be taken.
+EXPORT int64_t penstock_random_unit_pairs(uint64_t key, uint64_t low, uint64_t high, int64_t count,
+                                          float *first, float *second);
+
+// Whole numbers from `start` on, `size` of them (not 0): words modulo the size, of 32 bits, or of 64 and
+// two words each where `wide`. Sums wrap around.
+EXPORT int64_t penstock_random_whole(uint64_t key, uint64_t low, uint64_t high, uint64_t start,
+                                     uint64_t size, int64_t count, int64_t wide, void *out);
+
+// Numbers in [0, limit), one word each, or two where `wide`; words that are not fair are left out.
+EXPORT int64_t penstock_random_below(uint64_t key, uint64_t low, uint64_t high, uint64_t limit,
+                                     int64_t count, int64_t wide, int64_t *out);
+
+// The logarithms of classes' weights: floats, or doubles where `wide`, less the largest of their row. What
+// is not finite is minus infinity.
+EXPORT int64_t penstock_random_shifted(const void *logits, int64_t wide, int64_t rows, int64_t classes,
+                                       double *out);
+
+// Classes drawn by their weights (at least one class; `weights` is written to): int32, or int64 where
+// `wide`.
+EXPORT int64_t penstock_random_categories(uint64_t key, uint64_t low, uint64_t high, double *weights,
+                                          int64_t rows, int64_t classes, int64_t samples, int64_t wide,
+                                          void *out);
+
 // The four words of each of the blocks at `places`.
 EXPORT int64_t penstock_random_blocks(uint64_t key, uint64_t low, uint64_t high,
                                       const uint64_t *places, int64_t count, uint32_t *words);

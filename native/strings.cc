@@ -15,6 +15,7 @@
 
 #include "base64.h"
 #include "hashes.h"
+#include "texts.h"
 
 namespace {
 
@@ -228,14 +229,15 @@ int64_t ReadNumbers(PyObject **texts, int64_t count, Number *values, Convert con
 
 }  // namespace
 
-int penstock_strings_version() { return 5; }
+int penstock_strings_version() { return 6; }
 
 int64_t penstock_strings_hash(PyObject **texts, int64_t count, int64_t function, uint64_t key0,
-                              uint64_t key1, uint64_t *hashes) {
+                              uint64_t key1, uint64_t limit, uint64_t *hashes) {
   return ForEach(texts, count, [=](int64_t row, Text text) {
-    hashes[row] = function == 0   ? penstock::Farm(text.data, text.size)
-                  : function == 1 ? penstock::Sip(text.data, text.size, key0, key1)
-                                  : penstock::Murmur(text.data, text.size, key0);
+    const uint64_t hash = function == 0   ? penstock::Farm(text.data, text.size)
+                          : function == 1 ? penstock::Sip(text.data, text.size, key0, key1)
+                                          : penstock::Murmur(text.data, text.size, key0);
+    hashes[row] = limit == 0 ? hash : hash % limit;
     return true;
   });
 }
@@ -484,5 +486,104 @@ int64_t penstock_strings_places(PyObject **wanted, int64_t number, PyObject **ke
     }
     places[row] = slots[slot];
     return true;
+  });
+}
+
+int64_t penstock_strings_match(PyObject **texts, int64_t count, const char *core, int64_t size,
+                               int64_t after_any, int64_t before_any, int8_t *found) {
+  return ForEach(texts, count, [=](int64_t row, Text text) {
+    const std::string_view given(text.data, static_cast<size_t>(text.size));
+    const std::string_view wanted(core, static_cast<size_t>(size));
+    bool stands = given.size() >= wanted.size();
+    if (stands && after_any != 0 && before_any != 0)
+      stands = given.find(wanted) != std::string_view::npos;
+    else if (stands && after_any != 0)
+      stands = given.substr(given.size() - wanted.size()) == wanted;
+    else if (stands)
+      stands = given.substr(0, wanted.size()) == wanted && (before_any != 0 || given.size() == wanted.size());
+    const bool any = after_any != 0 || before_any != 0;
+    const bool simple = !any || (memchr(text.data, '\n', given.size()) == nullptr && penstock::IsAscii(given));
+    found[row] = !stands ? 0 : simple ? 1 : 2;
+    return true;
+  });
+}
+
+int64_t penstock_strings_points(PyObject **texts, int64_t count, int64_t *splits, int32_t *points,
+                                int64_t *starts) {
+  int64_t number = 0;
+  splits[0] = 0;
+  return ForEach(texts, count, [&](int64_t row, Text text) {
+    uint32_t point = 0;
+    for (const char *at = text.data, *end = text.data + text.size; at < end; ++number) {
+      const int64_t start = at - text.data;
+      if (!penstock::ReadCharacter(at, end, point)) return false;
+      if (points == nullptr) continue;
+      points[number] = static_cast<int32_t>(point);
+      starts[number] = start;
+    }
+    splits[row + 1] = number;
+    return true;
+  });
+}
+
+int64_t penstock_strings_transcode(PyObject **texts, int64_t count, int64_t encoding, PyObject **out) {
+  return WithMemory([&]() -> int64_t {
+    std::string made;
+    return ForEach(texts, count, [&](int64_t row, Text text) {
+      uint32_t point = 0;
+      made.clear();
+      for (const char *at = text.data, *end = text.data + text.size; at < end;) {
+        if (!penstock::ReadCharacter(at, end, point)) return false;
+        penstock::WriteCharacter(point, encoding, made);
+      }
+      return Put(out + row, made.data(), static_cast<int64_t>(made.size()));
+    });
+  });
+}
+
+int64_t penstock_strings_characters(const int32_t *points, int64_t number, const int64_t *splits,
+                                    int64_t rows, int64_t encoding, PyObject **out) {
+  if (splits[0] != 0 || splits[rows] != number) return 0;
+  return WithMemory([&]() -> int64_t {
+    std::string made;
+    for (int64_t row = 0; row < rows; ++row) {
+      made.clear();
+      if (splits[row + 1] < splits[row] || splits[row + 1] > number) return row;
+      for (int64_t i = splits[row]; i < splits[row + 1]; ++i) {
+        if (!penstock::IsCharacter(points[i])) return row;
+        penstock::WriteCharacter(static_cast<uint32_t>(points[i]), encoding, made);
+      }
+      if (!Put(out + row, made.data(), static_cast<int64_t>(made.size()))) return row;
+    }
+    return -1;
+  });
+}
+
+int64_t penstock_strings_scalars(PyObject **tags, int64_t count, const float *values, PyObject **out) {
+  return WithMemory([&]() -> int64_t {
+    std::string made;
+    const int64_t wrong = ForEach(tags, count, [&](int64_t row, Text tag) {
+      const std::string_view name(tag.data, static_cast<size_t>(tag.size));
+      if (!penstock::IsAscii(name)) return false;
+      penstock::WriteScalar(name, values[row], made);
+      return true;
+    });
+    if (wrong >= 0) return wrong;
+    return Put(out, made.data(), static_cast<int64_t>(made.size())) ? -1 : 0;
+  });
+}
+
+int64_t penstock_strings_merge(PyObject **summaries, int64_t count, PyObject **out) {
+  return WithMemory([&]() -> int64_t {
+    std::unordered_set<std::string_view> tags;
+    std::string made;
+    const int64_t wrong = ForEach(summaries, count, [&](int64_t, Text text) {
+      const std::string_view summary(text.data, static_cast<size_t>(text.size));
+      if (!penstock::ReadScalars(summary, tags)) return false;
+      made += summary;
+      return true;
+    });
+    if (wrong >= 0) return wrong;
+    return Put(out, made.data(), static_cast<int64_t>(made.size())) ? -1 : 0;
   });
 }

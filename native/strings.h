@@ -16,9 +16,9 @@
 EXPORT int penstock_strings_version();
 
 // Hashes by function 0 (FarmHash's Fingerprint64), 1 (SipHash-2-4 with the key) or 2 (MurmurHash64A
-// with seed key0).
+// with seed key0); what is left of them by `limit` where that is not 0.
 EXPORT int64_t penstock_strings_hash(PyObject **texts, int64_t count, int64_t function, uint64_t key0,
-                                     uint64_t key1, uint64_t *hashes);
+                                     uint64_t key1, uint64_t limit, uint64_t *hashes);
 
 // The lengths in bytes, or in characters: bytes that do not continue one of UTF-8.
 EXPORT int64_t penstock_strings_lengths(PyObject **texts, int64_t count, int64_t characters,
@@ -93,3 +93,32 @@ EXPORT int64_t penstock_strings_index(PyObject **keys, int64_t count, uint64_t *
 EXPORT int64_t penstock_strings_places(PyObject **wanted, int64_t number, PyObject **keys,
                                        const uint64_t *hashes, const int32_t *slots,
                                        int64_t slot_count, int64_t *places);
+
+// Whether each text has `core` and nothing else; or, by the flags, with anything before it (after_any) or
+// behind it (before_any). 1 where it has; 2 where it has, but also a line's end or bytes that are not
+// ASCII, which `anything` may not cover; else 0.
+EXPORT int64_t penstock_strings_match(PyObject **texts, int64_t count, const char *core, int64_t size,
+                                      int64_t after_any, int64_t before_any, int8_t *found);
+
+// The characters of texts of UTF-8: where each text's begin and end, and, with `points`, what they are
+// and at which byte of their text they start. A malformed text is not served.
+EXPORT int64_t penstock_strings_points(PyObject **texts, int64_t count, int64_t *splits,
+                                       int32_t *points, int64_t *starts);
+
+// Texts of UTF-8 in UTF-8 (0), UTF-16 (1) or UTF-32 (2), high bytes first. A malformed one is not served.
+EXPORT int64_t penstock_strings_transcode(PyObject **texts, int64_t count, int64_t encoding,
+                                          PyObject **out);
+
+// Rows of characters as texts, encoded so: row i is points[splits[i]] up to splits[i + 1]. Splits that do
+// not lead from 0 to `number` and what is no character are not served.
+EXPORT int64_t penstock_strings_characters(const int32_t *points, int64_t number,
+                                           const int64_t *splits, int64_t rows, int64_t encoding,
+                                           PyObject **out);
+
+// One serialised Summary of numbers, with a tag of ASCII each.
+EXPORT int64_t penstock_strings_scalars(PyObject **tags, int64_t count, const float *values,
+                                        PyObject **out);
+
+// Serialised Summaries as one. Those of numbers alone are served, as penstock_strings_scalars writes them
+// and with different tags.
+EXPORT int64_t penstock_strings_merge(PyObject **summaries, int64_t count, PyObject **out);

@@ -45,19 +45,42 @@ static const long PANELS = WIDE_ROWS > 0 ? 2 : 1;  // that a tile works on at mo
 static inline Vector load(const float* from) { return *(const Unaligned*)from; }
 static inline void store(float* to, Vector value) { *(Unaligned*)to = value; }
 
-// `count` floats of a vector; all of them where count is LANES.
-static inline Vector load_some(const float* from, long count) {
-  if (count == LANES) return load(from);
+// The first `count` floats of a vector, 0 to LANES; no others are touched.
+#if defined(__AVX512F__)
+static inline __mmask16 first(long count) { return (__mmask16)((1u << count) - 1); }
+static inline Vector load_first(const float* from, long count) {
+  return (Vector)_mm512_maskz_loadu_ps(first(count), from);
+}
+static inline void store_first(float* to, Vector value, long count) {
+  _mm512_mask_storeu_ps(to, first(count), (__m512)value);
+}
+#elif defined(__AVX2__)
+static inline __m256i first(long count) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+static inline Vector load_first(const float* from, long count) {
+  return (Vector)_mm256_maskload_ps(from, first(count));
+}
+static inline void store_first(float* to, Vector value, long count) {
+  _mm256_maskstore_ps(to, first(count), (__m256)value);
+}
+#else
+static inline Vector load_first(const float* from, long count) {
   Vector value = {};
-  __builtin_memcpy(&value, from, (unsigned long)count * sizeof(float));
+  for (long i = 0; i < count; ++i) value[i] = from[i];
   return value;
+}
+static inline void store_first(float* to, Vector value, long count) {
+  for (long i = 0; i < count; ++i) to[i] = value[i];
+}
+#endif
+
+static inline Vector load_some(const float* from, long count) {
+  return count == LANES ? load(from) : load_first(from, count);
 }
 
 static inline void store_some(float* to, Vector value, long count) {
-  if (count == LANES)
-    store(to, value);
-  else
-    __builtin_memcpy(to, &value, (unsigned long)count * sizeof(float));
+  count == LANES ? store(to, value) : store_first(to, value, count);
 }
 
 static inline Vector splat(float value) {
@@ -129,16 +152,14 @@ static const long NO_START[1] = {0};
 static __attribute__((noinline)) void store_part(const Tile& t, const float* sums, long rows,
                                                  long width) {
   for (long i = 0; i < rows; ++i)
-    for (long j = 0; j < t.columns; ++j) {
-      const long at = t.place(i) + j;
-      float* to = t.c + at;
-      float sum = t.add ? *to + sums[i * width + j] : sums[i * width + j];
-      if (t.end.bias != nullptr) sum += t.end.bias[j];
-      if (t.end.beside != nullptr) sum += t.end.beside[at];
-      if (t.end.gate != nullptr && !(t.end.gate[at] > 0)) sum = 0;
-      if (t.end.activation != penstock::NONE && sum < 0) sum = 0;
-      if (t.end.activation == penstock::RELU6 && sum > 6) sum = 6;
-      *to = sum;
+    for (long j = 0; j < t.columns; j += LANES) {
+      const long at = t.place(i) + j, count = least(LANES, t.columns - j);
+      Vector sum = load(sums + i * width + j);
+      if (t.add) sum += load_some(t.c + at, count);
+      if (t.end.bias != nullptr) sum += load_some(t.end.bias + j, count);
+      if (t.end.beside != nullptr) sum += load_some(t.end.beside + at, count);
+      if (t.end.gate != nullptr) sum = gated(sum, load_some(t.end.gate + at, count));
+      store_some(t.c + at, activated(sum, t.end.activation), count);
     }
 }
 

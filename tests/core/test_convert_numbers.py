@@ -66,3 +66,20 @@ def test_complex64_is_made_of_integers_of_64_bits():
     for value in (2**63, -(2**63) - 1, [1, 2**63]):
         with pytest.raises(ValueError, match="Python integer"):
             tf.constant(value, tf.complex64)
+
+
+@pytest.mark.parametrize(
+    "value", [[[1, 2], [3, 4]], ((1, 2),), [(0, 0), [-1, 7]], [[5]], [[1 << 40, 1]], [[True, 2]]]
+)
+def test_short_lists_of_lists_are_as_general_ones(value):
+    wanted = np.array(value, np.int64)
+    found = convert.short_integers(value, tf.int64)
+    if found is not None:
+        assert found.numpy().dtype == np.int64
+        np.testing.assert_array_equal(found.numpy(), wanted)
+    assert (found is None) == (wanted.max() > 2**31 or value[0][0] is True)
+
+
+@pytest.mark.parametrize("value", [[[1], [2, 3]], [[]], [[], []], [1, [2]], [[1, 2.5]], [["a"]]])
+def test_other_lists_go_the_general_way(value):
+    assert convert.short_integers(value, tf.int32) is None

@@ -43,16 +43,16 @@ def test_nested_holders_give_back_what_was_set_before_the_first(threads: _Fake) 
 
 def test_a_failed_call_gives_the_threads_back(threads: _Fake) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError):
-        tf.linalg.inv(np.zeros((2, 2), np.float32))
+        tf.linalg.inv(np.zeros((32, 32), np.float32))
     assert threads.seen in ([1, 4], [1, 4, 1, 4])  # compiled first where the size came before
 
 
-def test_host_kernels_are_limited_where_no_matrix_is_large(threads: _Fake) -> None:
+def test_host_kernels_are_limited_where_no_matrix_is_large_or_small(threads: _Fake) -> None:
     run = lapack.limited(lambda x: threads.count)
-    side = lapack.LARGE
-    assert run(np.broadcast_to(np.float32(0), (side, side))) == 1
-    assert run(np.broadcast_to(np.float32(0), (side + 1, 2))) == 4
-    assert run(np.zeros(side + 1)) == 1  # no matrix
+    for side, count in ((lapack.LARGE, 1), (lapack.SMALL + 1, 1), (lapack.SMALL, 4)):
+        assert run(np.broadcast_to(np.float32(0), (side, side))) == count
+    assert run(np.broadcast_to(np.float32(0), (lapack.LARGE + 1, 2))) == 4
+    assert run(np.zeros(lapack.LARGE)) == 4  # no matrix
 
 
 @pytest.mark.parametrize("form", ["eager", "function"])

@@ -521,3 +521,50 @@ def test_counts(dtype, most, top):
                 )  # fmt: skip
     limits = {"minlength": -1, "maxlength": most, "binary_output": False}
     raw("DenseCountSparseOutput", values=[3, -1], weights=np.zeros(2, dtype), **limits)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (3, 5), (40, 33)])
+def test_cross_entropies_are_the_same_bits(shape, dtype):
+    rows = RNG.normal(size=shape) * 5
+    labels = RNG.uniform(size=shape)
+    if shape == (3, 5):
+        rows[0, 1], rows[1, 2], rows[2, 3] = NAN, INF, -INF
+        labels[2] = [0, 1, 0, 0, 0]
+    logits, labels = (tf.cast(tf.constant(x), dtype) for x in (rows, labels))
+    classes = RNG.integers(0, shape[1], shape[0])
+    for call in (
+        lambda: tf.raw_ops.Softmax(logits=logits),
+        lambda: tf.raw_ops.LogSoftmax(logits=logits),
+        lambda: tf.raw_ops.SoftmaxCrossEntropyWithLogits(features=logits, labels=labels),
+        lambda: tf.raw_ops.SoftmaxCrossEntropyWithLogits(features=logits[:1], labels=labels),
+        lambda: tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(features=logits, labels=classes),
+    ):
+        for fast, slow in zip(*both(call), strict=True):
+            np.testing.assert_array_equal(fast.astype("f8"), slow.astype("f8"))
+            assert fast.dtype == slow.dtype
+
+
+@pytest.mark.parametrize("label", [-1, 3])
+def test_labels_of_no_class_are_refused_with_the_same_words(label):
+    with_library, without = both(
+        lambda: tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(
+            features=np.ones((2, 3), np.float32), labels=[1, label]
+        )
+    )
+    assert with_library == without
+    assert f"label value of {label}" in with_library[1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int32"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_products_of_sparse_and_dense_matrices(turned, dtype):
+    places = RNG.integers(0, [4, 5], (30, 2))  # in any order, some of them twice
+    values = RNG.integers(-9, 9, 30).astype(dtype)  # whose sums are exact in any order
+    dense = RNG.integers(-9, 9, (4 if turned else 5, 6)).astype(dtype)
+    fast, slow = both(
+        lambda: tf.raw_ops.SparseTensorDenseMatMul(
+            a_indices=places, a_values=values, a_shape=[4, 5], b=dense, adjoint_a=turned
+        )
+    )
+    np.testing.assert_array_equal(fast[0], slow[0])

@@ -1,4 +1,4 @@
-"""Triangular equations and LU decompositions of stacks, native and in NumPy."""
+"""Equations, LU decompositions, Cholesky and QR factors of stacks, native and in NumPy."""
 
 import numpy as np
 import pytest
@@ -148,3 +148,91 @@ def test_banded_equations_have_the_bits_of_rows_one_by_one(dtype, stacks):
             np.testing.assert_array_equal(found, wanted)
         else:
             assert found is None
+
+
+# ---- equations and Cholesky factors
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("n", [0, 1, 7, 48, 49])
+def test_equations_of_stacks(dtype, n):
+    a, b = well(dtype, 2, n=n), drawn(dtype, 2, n, 3)
+    kept = a.copy()
+    x = linalg_host.solved(a, b)
+    assert x.dtype == dtype
+    np.testing.assert_allclose(a @ x, b, atol=200 * np.finfo(dtype).eps)
+    np.testing.assert_array_equal(a, kept)
+
+
+def test_equations_without_a_solution():
+    a = np.stack([np.eye(2), np.ones((2, 2))])
+    with pytest.raises(np.linalg.LinAlgError):
+        linalg_host.solved(a, np.ones((2, 2, 1)))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("n", [0, 1, 7, 48, 49])
+def test_cholesky_factors_of_what_the_lower_triangle_says(dtype, n):
+    a = well(dtype, 2, n=n)
+    a = a @ a.swapaxes(-1, -2).conj()
+    factor = tf.linalg.cholesky(np.tril(a)).numpy()
+    assert factor.dtype == dtype
+    np.testing.assert_array_equal(factor, np.tril(factor))
+    np.testing.assert_allclose(
+        factor @ factor.swapaxes(-1, -2).conj(), a, atol=200 * np.finfo(dtype).eps
+    )
+
+
+def test_what_is_not_positive_definite_is_nan_and_spoils_nothing_else():
+    a = np.stack([np.eye(3), np.diag([1.0, -1.0, 1.0]), np.zeros((3, 3))])
+    factor = tf.linalg.cholesky(a).numpy()
+    np.testing.assert_array_equal(factor[0], np.eye(3))
+    assert np.isnan(factor[1:]).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("n", [0, 1, 5, 48, 49])
+def test_gradients_of_cholesky_factors(dtype, n):
+    rng = np.random.default_rng(8)
+    lower = np.tril(rng.standard_normal((2, n, n)) / max(n, 1)) + 2 * np.eye(n)
+    grad = rng.standard_normal((2, n, n))
+    inverse = np.linalg.inv(lower)
+    half = np.tril(lower.swapaxes(-1, -2) @ np.tril(grad)) * (1 - 0.5 * np.eye(n))
+    made = inverse.swapaxes(-1, -2) @ half @ inverse
+    wanted = (made + made.swapaxes(-1, -2)) / 2
+    got = tf.raw_ops.CholeskyGrad(l=lower.astype(dtype), grad=grad.astype(dtype)).numpy()
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got, wanted, atol=400 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("sides", [(1, 1), (7, 7), (48, 20), (6, 48), (49, 5), (0, 3), (3, 0)])
+@pytest.mark.parametrize("full", [True, False])
+def test_orthonormal_factors_have_the_signs_of_lapack(dtype, sides, full):
+    a = drawn(dtype, 2, *sides)
+    a[0, :, :1] = 0  # nothing to reflect
+    q, r = tf.linalg.qr(a, full_matrices=full)
+    wanted = np.linalg.qr(a, mode="complete" if full else "reduced")
+    near = {"atol": 400 * np.finfo(dtype).eps}
+    assert q.dtype == r.dtype == dtype
+    assert [q.shape, r.shape] == [w.shape for w in wanted]
+    np.testing.assert_allclose(q.numpy() @ r.numpy(), a, **near)
+    np.testing.assert_allclose(q.numpy()[1], wanted[0][1], **near)
+    np.testing.assert_allclose(r.numpy()[1], wanted[1][1], **near)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_orthonormal_factors_of_numbers_whose_squares_leave_the_range(scale):
+    a = drawn(np.float64, 5, 4)
+    q, r = tf.linalg.qr(a * scale)
+    wanted = np.linalg.qr(a)
+    np.testing.assert_allclose(q.numpy(), wanted[0], atol=1e-14)
+    np.testing.assert_allclose(r.numpy() / scale, wanted[1], atol=1e-14)
+
+
+def test_orthonormal_factors_with_nan():
+    a = np.eye(3)
+    a[2, 0] = np.nan
+    q, r = tf.linalg.qr(a)
+    assert np.isnan(q.numpy()).any()
+    assert np.isnan(r.numpy()).any()

@@ -7,7 +7,7 @@ import penstock as tf
 from penstock.core import native_random
 from penstock.ops import random_between, random_philox, random_rejection
 from penstock.ops.random_philox import Stream
-from penstock.ops.random_stateful import permutation
+from penstock.ops.random_stateful import categories, permutation
 from penstock.types import dtypes
 
 COUNT = 3000
@@ -99,3 +99,61 @@ def test_candidates_drawn_at_once_are_those_drawn_one_by_one(size):
         found = distribution.draw_many(samplers.Words(stream), 300)
         source = samplers.Words(stream)
         assert [int(each) for each in found] == [distribution.draw(source) for _ in range(300)]
+
+
+SHAPES = [(), (0,), (1,), (7,), (3, 5), (257,)]
+LAST = Stream(np.uint64(2**64 - 3), np.uint64(2**64 - 1), np.uint64(2**64 - 2))
+
+
+def same_both_ways(make):
+    found, wanted = both(make)
+    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+    assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("draw", [random_philox.uniform, random_philox.normal])
+def test_draws_have_the_bits_of_numpy(draw, dtype, shape):
+    for stream in (STREAM, LAST):
+        same_both_ways(lambda s=stream: draw(np, s, shape, tf.as_dtype(dtype)))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
+def test_whole_numbers_have_the_bits_of_numpy(dtype, shape):
+    kind = tf.as_dtype(dtype)
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    for stream in (STREAM, LAST):
+        same_both_ways(lambda s=stream: random_philox.full_integers(np, s, shape, kind))
+        for low, high in ((0, 100), (least, most), (most - 5, most), (3, 4)):
+            bounds = np.array(low, dtype), np.array(high, dtype)
+            same_both_ways(
+                lambda s=stream, b=bounds: random_philox.integers(np, s, shape, *b, kind)
+            )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32"])
+def test_classes_are_those_of_numpy(dtype):
+    logits = np.random.default_rng(3).standard_normal((6, 9)) * 4
+    plain = [logits, logits[:, :1], logits[:0], logits * 300]
+    if dtype.startswith("float"):
+        holes = logits.copy()
+        holes[0], holes[1, 2], holes[2, 8], holes[3] = -np.inf, np.nan, np.inf, np.nan
+        plain.append(holes)
+    for given in plain:
+        for samples in (0, 1, 40):
+            with np.errstate(over="ignore"):
+                rows = given.astype(dtype)
+            for kind in ("int32", "int64"):
+                same_both_ways(
+                    lambda r=rows, n=samples, k=kind: categories(np, STREAM, r, n, tf.as_dtype(k))
+                )
+
+
+def test_streams_of_seeds_are_those_of_numpy():
+    for seed in ([1, 2], [-1, -(2**31)], [2**31 - 1, 0]):
+        for dtype in (np.int32, np.int64):
+            given = np.array(seed, dtype)
+            found = both(lambda g=given: random_philox.stream_of_seed_pair(np, g))
+            assert [int(x) for x in found[0]] == [int(x) for x in found[1]]

@@ -113,11 +113,24 @@ def test_a_scope_without_a_name_is_the_outermost_one():
                 assert (scope, tf.constant(1, name="x").name.partition("_")[0][0]) == ("", "x")
         with v1.name_scope(None, "default") as scope:
             assert scope == "outer/default/"
-        for name in (3, b"a"):
-            with pytest.raises(TypeError, match="must be a string"), v1.name_scope(name):
-                pass
+        with pytest.raises(TypeError, match="must be a string"), v1.name_scope(3):
+            pass
     with tf.name_scope("outer"), v1.name_scope(None) as scope:
         assert (scope, tf.Variable(1.0, name="v").name) == ("", "v:0")
+
+
+def test_names_in_a_graph_may_be_bytes():
+    v1 = tf.compat.v1
+    with tf.Graph().as_default() as graph:
+        assert tf.constant(1, name=b"x").name == "x:0"
+        assert v1.Variable(1.0, name=b"v").name == "v:0"
+        assert v1.get_variable(b"w", [1]).name == "w:0"
+        with v1.name_scope(b"a") as scope, graph.name_scope(b"b"):
+            assert (scope, tf.add(1, 2, name=b"y").name) == ("a/", "a/b/y:0")
+        with pytest.raises(ValueError, match="not a valid node name"):
+            tf.no_op(name=b"a b")
+    with pytest.raises(ValueError, match="must be a string"):
+        tf.Variable(1.0, name=b"v")
 
 
 def test_a_name_of_nothing_but_a_slash_is_refused():

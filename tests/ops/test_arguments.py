@@ -348,3 +348,18 @@ def test_non_max_suppression_padded_takes_boxes_of_integers():
     )
     assert found.numpy().tolist() == [0, 2]
     assert count == 2
+
+
+def test_sums_of_slices_ask_for_a_dense_shape():
+    """In a graph a TypeError, eagerly a ValueError, as TensorFlow's."""
+
+    def rows():
+        return tf.IndexedSlices(tf.constant([[1.0, 2.0]]), tf.constant([0]))
+
+    with pytest.raises(ValueError, match="dense_shape"):
+        tf.add_n([rows(), rows()])
+    with tf.Graph().as_default():
+        with pytest.raises(TypeError, match="dense_shape"):
+            tf.add_n([rows(), rows()])
+        with pytest.raises(ValueError, match="dense_shape"):
+            tf.add_n([rows()])

@@ -79,6 +79,17 @@ def test_given_weights(options: dict[str, Any], classes: list[int]) -> None:
     assert found.tolist() == classes
 
 
+def test_shares_that_come_to_1_but_for_rounding_decide() -> None:
+    weights = [6.6, 3.3, 6.6, 6.6, 6.6, 3.3]
+    options = {"unigrams": weights, "range_max": 6, "distortion": 0.75, "seed": 2, "seed2": 230}
+    tf.random.set_seed(0)
+    found, *counts = sample("FixedUnigram", unique=False, num_sampled=3, **options)
+    assert found.tolist() == [0, 3, 3]
+    bits = [c.view(np.uint32).tolist() for c in counts]
+    high, low = 1058275294, 1051721862
+    assert bits == [[[low, high], [high, low]], [high] * 3]
+
+
 def test_weights_of_a_file(tmp_path: Any) -> None:
     path = tmp_path / "vocabulary.csv"
     path.write_text("a,0\nb,3\nc,0\n")

@@ -3,6 +3,8 @@
 Error classes were seen in TensorFlow 2.21.
 """
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -418,9 +420,12 @@ def test_older_names():
         tf.compat.v1.cond(tf.constant(True), int, int, fn1=int)
     assert int(tf.compat.v1.cond(tf.constant(True), lambda: [tf.constant(4)], lambda: [0])) == 4
     loop = tf.compat.v1.while_loop
-    assert int(loop(lambda i: i < 3, lambda i: i + 1, [tf.constant(0)])) == 3
-    same = loop(lambda i: i < 3, lambda i: i + 1, [tf.constant(0)], return_same_structure=True)
-    assert int(same[0]) == 3
+    for same in (False, True):
+        run = functools.partial(loop, lambda i: i < 3, lambda i: [i + 1], [tf.constant(0)])
+        eager = run(return_same_structure=same)
+        assert [int(i) for i in eager] == [3]  # as given, unlike a graph's
+        traced = tf.function(functools.partial(run, return_same_structure=same))()
+        assert int(traced[0] if same else traced) == 3
 
 
 def test_a_variable_that_stays_before_others_that_change():

@@ -95,6 +95,43 @@ def test_least_squares_of_deficient_matrices() -> None:
     np.testing.assert_allclose(L.lstsq(a, b, fast=False).numpy(), [[0.2], [0.4]], rtol=1e-5)
 
 
+@pytest.mark.parametrize("rows", [20, 31])
+def test_least_squares_whose_determinant_underflows(rows: int) -> None:
+    rng = np.random.default_rng(4)
+    a = (rng.normal(size=(rows, 31)) * 1e-2).astype(np.float32)
+    b = rng.normal(size=(rows, 2)).astype(np.float32)
+    wide = a.astype(np.float64)
+    gram = wide.T @ wide + 1e-4 * np.eye(31)
+    wanted = np.linalg.solve(gram, wide.T @ b)
+    for got in both("MatrixSolveLs", (a, b, np.float64(1e-4)), fast=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-2, atol=1e-2)
+
+
+def test_least_squares_let_nan_through() -> None:
+    a, b = np.float32([[np.nan, 2], [2, 3]]), np.float32([[1], [2]])
+    raw = tf.raw_ops.MatrixSolveLs
+    assert np.isnan(raw(matrix=a, rhs=b, l2_regularizer=0.1).numpy()).all()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="deficient"):
+        raw(matrix=np.ones((2, 2), np.float32), rhs=b, l2_regularizer=0.0)
+
+
+def test_functions_of_self_adjoint_matrices() -> None:
+    rng = np.random.default_rng(9)
+    root = rng.normal(size=(2, 7, 7)) + 1j * rng.normal(size=(2, 7, 7))
+    a = root @ root.conj().swapaxes(-1, -2) + np.eye(7)
+    half = L.sqrtm(a).numpy()
+    np.testing.assert_allclose(half @ half, a, atol=1e-11)
+    np.testing.assert_allclose(L.expm(L.logm(a)).numpy(), a, atol=1e-10)
+    np.testing.assert_allclose(
+        L.sqrtm(a.real).numpy() @ L.sqrtm(a.real).numpy(), a.real, atol=1e-11
+    )
+    mixed = np.stack([a[0].real, np.triu(a[0].real), np.diag(np.arange(7.0))])  # one singular
+    half = L.sqrtm(mixed).numpy()
+    np.testing.assert_allclose(half @ half, mixed, atol=1e-10)
+    assert np.isnan(L.logm(np.ones((3, 3), np.complex64)).numpy()).all()
+    assert np.isnan(L.sqrtm(np.diag([np.inf, 1.0])).numpy()).all()
+
+
 def test_pseudo_inverse_and_rank_leave_small_values_out() -> None:
     np.testing.assert_allclose(L.pinv(SINGULAR).numpy(), SINGULAR / 25, rtol=1e-5)
     assert L.matrix_rank(SINGULAR).numpy() == 1

@@ -48,6 +48,31 @@ def lines(x):
     return tf.io.decode_csv(records, [["none"], [0], [2.5]])
 
 
+def valid(x):
+    """The same bytes as Latin letters, with others that take two to four bytes."""
+    return tf.constant([t.decode("latin-1") + "\u20ac\U0001f600" for t in x.numpy()], tf.string)
+
+
+def characters(x):
+    return tf.raw_ops.UnicodeDecodeWithOffsets(input=x, input_encoding="UTF-8")
+
+
+def encoded(x, encoding):
+    splits, points, _ = characters(valid(x))
+    return tf.raw_ops.UnicodeEncode(
+        input_values=points, input_splits=splits, output_encoding=encoding
+    )
+
+
+def scalars(x):
+    """Summaries of numbers, with tags of ASCII and others, one of them merged with another."""
+    tags = [b"", b"a", b"b" * 300]
+    one = tf.raw_ops.ScalarSummary(tags=tags, values=[1.5, np.inf, -0.0])
+    wide = tf.constant([0.1, 1e300, -2.0], tf.float64)
+    other = tf.raw_ops.ScalarSummary(tags=[b"c", b"d", "\u00e9"], values=wide)
+    return tf.stack([one, other, tf.raw_ops.MergeSummary(inputs=[one, other]), *x[:1]])
+
+
 CALLS = {
     "ngrams": ngrams,
     "ngrams, padded": lambda x: ngrams(x, left_pad="LEFT", right_pad="R", pad_width=-1),
@@ -79,6 +104,20 @@ CALLS = {
     "of one size": lambda x: tf.io.decode_raw(
         tf.strings.substr(tf.strings.join([x, "abcd"]), 0, 4), tf.int32
     ),
+    "plain match": lambda x: tf.strings.regex_full_match(x, "ab"),
+    "match at the beginning": lambda x: tf.strings.regex_full_match(x, "a.*"),
+    "match at the end": lambda x: tf.strings.regex_full_match(x, ".*b"),
+    "match anywhere": lambda x: tf.strings.regex_full_match(x, ".*b.*"),
+    "buckets": lambda x: tf.strings.to_hash_bucket_fast(x, 7),
+    "keyed buckets": lambda x: tf.strings.to_hash_bucket_strong(x, (1 << 63) - 1, [-5, 7]),
+    "characters of UTF-8": lambda x: tuple(characters(valid(x))),
+    "characters of bytes": lambda x: tuple(characters(x)),
+    "UTF-16": lambda x: tf.strings.unicode_transcode(valid(x), "UTF-8", "UTF-16-BE"),
+    "UTF-32 of bytes": lambda x: tf.strings.unicode_transcode(x, "UTF-8", "UTF-32-BE"),
+    "UTF-8 of characters": lambda x: encoded(x, "UTF-8"),
+    "UTF-16 of characters": lambda x: encoded(x, "UTF-16-BE"),
+    "UTF-32 of characters": lambda x: encoded(x, "UTF-32-BE"),
+    "scalars": scalars,
     "split, no empty": lambda x: tf.raw_ops.StringSplit(input=x, delimiter=b","),
 }
 
@@ -226,3 +265,36 @@ def test_empty_strings_at_the_beginning_of_a_segment_leave_no_separator(native, 
     ids = [0, 0, 0, 0, 0, 0] + [1] * 100
     found = tf.strings.unsorted_segment_join(texts, ids, 2, separator=",")
     assert found.numpy().tolist() == [b"a,,b,", b""]
+
+
+def test_summaries_that_are_not_of_numbers_are_merged_in_python(monkeypatch):
+    one = tf.raw_ops.ScalarSummary(tags="a", values=1.0)
+    other = tf.raw_ops.HistogramSummary(tag="b", values=[1.0, 2.0])
+    call = lambda: tf.stack([tf.raw_ops.MergeSummary(inputs=[one, other])])  # noqa: E731
+    for slow, fast in both(call, monkeypatch):
+        np.testing.assert_array_equal(slow, fast)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Duplicate tag a"):
+        tf.raw_ops.MergeSummary(inputs=[one, one])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Could not parse"):
+        tf.raw_ops.MergeSummary(inputs=[one, b"\x0a\xff"])
+
+
+@pytest.mark.parametrize("point", [-1, 0xD800, 0xDFFF, 0x110000])
+@pytest.mark.parametrize("policy", ["replace", "ignore"])
+def test_code_points_of_no_character_are_left_to_python(point, policy, monkeypatch):
+    def call():
+        return tf.raw_ops.UnicodeEncode(
+            input_values=[65, point, 66], input_splits=[0, 1, 1, 3], output_encoding="UTF-8",
+            errors=policy,
+        )  # fmt: skip
+
+    for slow, fast in both(call, monkeypatch):
+        np.testing.assert_array_equal(slow, fast)
+
+
+@pytest.mark.parametrize("splits", [[1, 3], [0, 2], [0, 3, 2, 3], [0, 4, 3], [0, -1, 3]])
+def test_wrong_splits_of_characters_are_refused(splits):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="input_splits"):
+        tf.raw_ops.UnicodeEncode(
+            input_values=[65, 66, 67], input_splits=splits, output_encoding="UTF-8"
+        )

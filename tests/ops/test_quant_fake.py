@@ -35,6 +35,27 @@ def test_steps_of_a_range(low, high, bits, narrow):
     np.testing.assert_allclose(traced, by_vars, atol=1e-6)
 
 
+def test_bits_are_tensorflows():
+    """Steps come of a division by their size, or by their number in one, which decides halves."""
+    x = np.float32([-0.31, -0.1, 0.0, 0.0023, 0.1, 0.2541, 0.55, 0.8, 2.0])
+    wanted = np.uint32(
+        [0xBE9A33CE, 0xBDCA63FE, 0, 0, 0x3DCA63FE, 0x3E821BB6, 0x3F0CF35A, 0x3F4CCCCE, 0x3F66194D]
+    )
+    for function in (q.fake_quant_with_min_max_args, q.fake_quant_with_min_max_vars):
+        np.testing.assert_array_equal(function(x, -0.3, 0.9).numpy().view(np.uint32), wanted)
+    size = np.float32(6 / 255)
+    halves = (np.float32([56, 57, 86, 195]) + np.float32(0.5)) * size
+    up = q.fake_quant_with_min_max_args(halves, 0.0, 6.0)
+    channels = q.fake_quant_with_min_max_vars_per_channel(halves, [0.0] * 4, [6.0] * 4)
+    down = q.fake_quant_with_min_max_vars(halves, 0.0, 6.0)
+    assert np.rint(up / size).tolist() == np.rint(channels / size).tolist() == [57, 58, 87, 196]
+    assert np.rint(down / size).tolist() == [56, 57, 86, 195]
+
+
+def test_a_range_whose_ends_are_exchanged_gives_its_lower_end():
+    assert q.fake_quant_with_min_max_vars([-3.0, 0.5, 3.0], 2.0, 1.0).numpy().tolist() == [1.0] * 3
+
+
 @pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize(("low", "high"), RANGES)
 def test_derivatives_go_inside_or_to_the_ends(low, high, narrow):
@@ -71,6 +92,17 @@ def test_ranges_by_channel():
 
 def test_a_range_of_zero_gives_zero():
     assert not np.any(q.fake_quant_with_min_max_vars(X, 0.0, 0.0))
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_denormal_ends_count_as_zero(jit):
+    x, low, high = np.float32([-1, 0, 1e-40, 2, np.inf, np.nan]), 0.0, np.float32(1e-40)
+    by_vars = tf.function(q.fake_quant_with_min_max_vars, jit_compile=jit)(x, low, high)
+    rows = q.fake_quant_with_min_max_vars_per_channel(x, [low] * 6, [high] * 6)
+    assert by_vars.numpy().tolist() == rows.numpy().tolist() == [0] * 6
+    backs, *ends = q.fake_quant_with_min_max_vars_gradient(x, x, low, high)
+    np.testing.assert_array_equal(backs, x)
+    assert [float(e) for e in ends] == [0, 0]
 
 
 def test_infinite_derivatives_do_not_reach_the_ends_of_an_empty_range():

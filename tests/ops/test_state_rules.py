@@ -242,6 +242,15 @@ def test_slots_of_another_shape_are_refused(mode):
         run_op("ResourceApplyMomentum", slots, {**values, "lr": np.ones(2, np.float32)}, {}, mode)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float64", "int32"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_slots_of_another_dtype_are_refused(dtype, sparse):
+    op = (SPARSE_APPLY if sparse else APPLY)["Momentum"]
+    slots, values = draw(op, [1] if sparse else None)
+    with pytest.raises(errors.InvalidArgumentError, match=f"accum must .* float32, got {dtype}"):
+        run_op(op.name, {**slots, "accum": slots["accum"].astype(dtype)}, values, {}, "host")
+
+
 @pytest.mark.parametrize("mode", ["host", "compiled"])
 @pytest.mark.parametrize(
     ("op", "scalar", "wrong", "least"),
@@ -280,6 +289,26 @@ def test_a_compiled_update_with_a_scalar_out_of_range_changes_nothing():
     assert np.all(accum.numpy() == 1)
     update(tf.constant(1.0))
     np.testing.assert_array_equal(accum, np.full(3000, 2))
+
+
+@pytest.mark.parametrize("mode", ["host", "compiled"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["AdaMax", "AdamWithAmsgrad"])
+def test_the_largest_one_so_far_passes_over_nan(name, dtype, mode):
+    """The slot keeps what it holds where the gradient is NaN, and its own NaN, as TensorFlow's."""
+    held = np.array([1, 0.0, np.inf, -np.inf, np.nan, np.nan, 1, -0.0], dtype)
+    grad = np.array([np.nan, np.nan, np.nan, np.nan, 1, np.inf, -np.inf, 0], dtype)
+    slots, values = draw(APPLY[name], None, dtype, dims=(1, 8))
+    slot, beta2 = ("v", values["beta2"]) if name == "AdaMax" else ("vhat", 1)
+    slots[slot], values["grad"] = held[None], grad[None]
+    got, _ = run_op(f"ResourceApply{name}", slots, values, {}, mode)
+    want = (held * beta2).astype(dtype)
+    want[6] = np.inf
+    if name == "AdamWithAmsgrad":
+        want[7] = got["v"][0, 7]
+    np.testing.assert_array_equal(got[slot][0], want)
+    np.testing.assert_array_equal(np.signbit(got[slot][0]), np.signbit(want))
+    assert np.isnan(got["m"][0, :4]).all()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64"])

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock as tf
-from penstock.ops import string_decode
+from penstock.ops import string_decode, string_messages
 
 BAD = tf.errors.InvalidArgumentError
 
@@ -265,3 +265,41 @@ def test_resources_travel_as_messages_while_they_live():
     gc.collect()
     with pytest.raises(tf.errors.NotFoundError, match="Parse it while its variable"):
         tf.io.parse_tensor(text, tf.resource)
+
+
+JSON_VALUES = [
+    '"floatList": {"value": [1, 2.5, -0.0, 1e-50]}',
+    '"floatList": {"value": []}',
+    '"floatList": {"value": [true]}',
+    '"floatList": {"value": [NaN]}',
+    '"floatList": {"value": [1e40]}',
+    '"floatList": {"value": [1%s]}' % ("0" * 45),
+    '"floatList": {"value": 1}',
+    '"float_list": {"value": [1]}',
+    '"int64List": {"value": [1, -9223372036854775808]}',
+    '"int64List": {"value": [9223372036854775808]}',
+    '"int64List": {"value": ["5", 3]}',
+    '"bytesList": {"value": ["aGk="]}',
+    '"floatList": {"value": [1]}, "int64List": {"value": [2]}',
+    '"floatList": {"value": [1]}}, "x": {"floatList": {"value": [2]}',
+]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *('{"features": {"feature": {"x": {' + each + "}}}}" for each in JSON_VALUES),
+        '{"features": {"feature": {"x": {"floatList": {"value": [1]}}, "\u00e9": null}}}',
+        *('{"features": {"feature": {}}}', '{"features": {}}', '{"features": null}', "{}"),
+    ],
+)
+def test_examples_in_json_are_those_of_protobuf_s_parser(text, monkeypatch):
+    def outcome():
+        try:
+            return value(tf.io.decode_json_example(text))
+        except BAD as problem:
+            return str(problem).splitlines()[0]
+
+    found = outcome()
+    monkeypatch.setattr(string_messages, "_plain_json_example", lambda text: None)
+    assert outcome() == found

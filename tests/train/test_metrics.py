@@ -103,6 +103,17 @@ def _roc_area(y, s):
     return above / (len(positive) * len(negative))
 
 
+@pytest.mark.parametrize("method", ["trapezoidal", "minoring", "majoring"])
+@pytest.mark.parametrize("curve", ["ROC", "PR"])
+def test_one_threshold_has_no_area(curve, method):
+    seen = run(
+        lambda y, s: metrics.auc(y, s, num_thresholds=1, curve=curve, summation_method=method),
+        LABELS,
+        SCORES,
+    )
+    assert np.all(np.asarray(seen) == 0)
+
+
 def test_area_under_the_roc_curve():
     seen = run(lambda y, s: metrics.auc(y, s, num_thresholds=400), LABELS, SCORES)
     assert seen[0] == pytest.approx(_roc_area(LABELS[0], SCORES[0]), abs=1e-4)

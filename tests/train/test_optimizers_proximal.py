@@ -92,3 +92,13 @@ def test_dual_averaging_refuses_what_has_no_meaning():
         v1.train.AdagradDAOptimizer(0.1, None).apply_gradients(
             [(tf.constant(GRADS), tf.Variable(START))]
         )
+
+
+@pytest.mark.parametrize("rate", ["0.1", b"x", 1j, lambda: "a"])
+@pytest.mark.parametrize("name", ["Ftrl", "ProximalGradientDescent", "ProximalAdagrad"])
+def test_a_rate_that_is_no_real_number_is_refused_before_the_step(name, rate):
+    optimizer = getattr(tf.compat.v1.train, f"{name}Optimizer")(rate)
+    with tf.Graph().as_default():
+        variable = tf.compat.v1.get_variable("v", [2])
+        with pytest.raises(TypeError, match="a real number as learning_rate, got"):
+            optimizer.minimize(tf.reduce_sum(variable * variable))

@@ -248,6 +248,9 @@ _ROWS: tuple[Variable, ...] = (
 )
 
 VARIABLES: Mapping[str, Variable] = {row.name: row for row in _ROWS}
+# Names as `os.environ` keeps them: it encodes a name at each question, and says by an exception
+# that a variable is not set, which costs a microsecond in every call of a native function.
+_KEYS: Mapping[str, object] = {name: os.environ.encodekey(name) for name in VARIABLES}
 
 
 def get(name: str, environ: Mapping[str, str] | None = None) -> Any:
@@ -273,6 +276,10 @@ def get(name: str, environ: Mapping[str, str] | None = None) -> Any:
             f"config.env: expected a variable of the table, got {name!r}. Add a row to VARIABLES."
         )
     variable = VARIABLES[name]
+    if environ is None:
+        held = getattr(os.environ, "_data", None)
+        if held is not None and _KEYS[name] not in held:
+            return variable.default
     text = (os.environ if environ is None else environ).get(name)
     return variable.default if text is None else variable.parse(text)
 

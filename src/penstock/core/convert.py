@@ -63,6 +63,7 @@ def register_tensor_conversion_function(
         raise TypeError("Argument `conversion_func` must be a callable.")
     if any(issubclass(kind, each) for kind in _NUMBERS for each in types):
         _plain.clear()  # numbers take the general way from now on
+        _kept.clear()
     _converters.append((priority, len(_converters), base_type, conversion_func))
     _converters.sort(key=lambda entry: entry[:2])
 
@@ -102,12 +103,32 @@ def plain_number(value: Any, dtype: Any) -> EagerTensor | None:
     return wrap(np.array(value, dtype.numpy_dtype), dtype) if -most <= value <= most else None
 
 
+_kept: dict[Any, EagerTensor] = {}  # by class, value and dtype's index; made again if lost
+_KEPT = 4096
+
+
+def kept_number(value: Any, dtype: DType) -> EagerTensor | None:
+    """`plain_number` for an operation without outputs: a tensor that may have been given before.
+
+    Rates of optimizers come back at each step, and nothing can hold on to what they become.
+    """
+    key = value.__class__, value, dtype.index
+    found = _kept.get(key)
+    if found is None or state.graph is not None or state.place is not None:
+        found = plain_number(value, dtype)
+        if found is not None and value and state.place is None:  # 0.0 and -0.0 would be one key
+            if len(_kept) >= _KEPT:
+                _kept.clear()
+            _kept[key] = found
+    return found
+
+
 _short: dict[Any, np.ndarray[Any, Any]] = {}  # arrays that nothing writes; made again if lost
 _SHORT = 8, 4096  # numbers of a list, and lists remembered
 
 
 def short_integers(value: Any, dtype: DType | None) -> EagerTensor | None:
-    """A whole number, or a short list of them, as an eager tensor; None for any other value.
+    """A whole number, or short lists of them, as an eager tensor; None for any other value.
 
     Axes, sizes and shapes come back at each call of an operation, so their arrays are kept. They go
     to inputs whose values kernels read, and to no output. Thread-safe.
@@ -117,11 +138,14 @@ def short_integers(value: Any, dtype: DType | None) -> EagerTensor | None:
     if dtype is not dtypes.int32 and dtype is not dtypes.int64:
         return None
     if value.__class__ is int:
-        key: Any = (value, dtype)
+        key: Any = (value, dtype.index)
     elif 0 < len(value) <= _SHORT[0] and all(v.__class__ is int for v in value):
-        key = (tuple(value), dtype)
+        key = (tuple(value), dtype.index)
     else:
-        return None
+        rows = _rows_of_integers(value)
+        if rows is None:
+            return None
+        key = (rows, dtype.index)
     array = _short.get(key)
     if array is None:
         array = np.array(value, np.int64) if _in_range(value) else None
@@ -134,7 +158,24 @@ def short_integers(value: Any, dtype: DType | None) -> EagerTensor | None:
     return wrap(array, dtype)
 
 
+def _rows_of_integers(value: Any) -> Any:
+    """A short list of equally long lists of whole numbers, as tuples; None for any other."""
+    if not 0 < len(value) <= _SHORT[0]:
+        return None
+    for row in value:
+        if row.__class__ is not list and row.__class__ is not tuple:
+            return None
+        if len(row) != len(value[0]) or not 0 < len(row) <= _SHORT[0]:
+            return None
+        for number in row:
+            if number.__class__ is not int:
+                return None
+    return tuple(map(tuple, value))
+
+
 def _in_range(value: Any) -> bool:
+    if value.__class__ is not int and value[0].__class__ is not int:
+        return all(map(_in_range, value))
     numbers = (value,) if value.__class__ is int else value
     return all(INT32_MIN <= number <= INT32_MAX for number in numbers)
 

@@ -183,7 +183,7 @@ def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
         total += getattr(array, "size", 0)
         if array.__class__ is not np.ndarray:
             looked_at.append(array)
-    if total <= prepared.limit:
+    if total <= prepared.limit or (total <= prepared.single_limit and _host_computes()):
         return not looked_at or _runs_user_code(prepared) or not on_accelerator(looked_at)
     if determinism.switch.fixed or any(i in prepared.refs for i in range(len(arrays))):
         return False
@@ -194,6 +194,11 @@ def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
         prepared.seen.clear()
     prepared.seen.add(key)
     return not any(isinstance(a, jax.Array) for a in arrays) if _jax_loaded() else True
+
+
+def _host_computes() -> bool:
+    """Whether compiled code runs on the host's processors too: there is no accelerator."""
+    return bool(jax.default_backend() == "cpu")
 
 
 def _reads_rows(prepared: PreparedOp) -> bool:

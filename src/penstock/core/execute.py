@@ -5,7 +5,7 @@ recorders (tapes, accumulators) of the thread are shown what happened. Inputs ma
 they are converted to the dtypes that the tensors beside them require.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,13 +118,14 @@ def convert_inputs(
                 break
         else:
             return tuple(inputs), None
-        if not attrs and len(inputs) == len(op.inputs):
+        if op.single_inputs:
+            numbers = _with_numbers(op, inputs, attrs)
+            if numbers is not None:
+                return numbers, None
+        elif not attrs and len(inputs) == len(op.inputs):
             found = _ready_lists(op, inputs)
             if found is not None:
                 return found
-        numbers = _with_numbers(op, inputs, attrs)
-        if numbers is not None:
-            return numbers, None
     if len(inputs) != len(op.inputs):
         raise TypeError(
             f"{op.name}: expected {len(op.inputs)} inputs ({', '.join(a.name for a in op.inputs)}),"
@@ -179,29 +180,62 @@ def _ready_lists(
 def _with_numbers(
     op: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]
 ) -> tuple[EagerTensor, ...] | None:
-    """`convert_inputs` where Python's numbers stand beside eager tensors that say their dtypes."""
-    kinds = op.single_kinds
-    if len(kinds) != len(inputs):
+    """`convert_inputs` where Python's numbers stand beside eager tensors; None where it is not so.
+
+    Tensors, fixed dtypes, or defaults of whole numbers say what the numbers become.
+    """
+    if attrs and not op.type_attrs.isdisjoint(attrs):
         return None
-    known: dict[str, DType] = {}
-    for kind, value in zip(kinds, inputs, strict=True):
-        if kind.__class__ is str and value.__class__ is EagerTensor and kind not in known:
-            if kind in attrs:
-                return None
-            known[kind] = value._dtype
-    flat: list[EagerTensor] = []
-    for kind, value in zip(kinds, inputs, strict=True):
-        dtype = known.get(kind) if kind.__class__ is str else kind
+    key: list[Any] = []
+    for value in inputs:
+        kind = value.__class__
+        if kind is EagerTensor:
+            key.append(value._dtype.index)
+        elif kind is int or kind is float:
+            key.append(kind)
+        else:
+            return None
+    try:
+        numbers = op.numbers[tuple(key)]
+    except KeyError:
+        numbers = op.numbers[tuple(key)] = _numbers(op, inputs)
+    if numbers is None:
+        return None
+    flat = list(inputs)
+    for place, dtype, make in numbers:
+        found = make(inputs[place], dtype)
+        if found is None:
+            return None
+        flat[place] = found
+    return tuple(flat)
+
+
+def _numbers(
+    op: OpDef, inputs: Sequence[Any]
+) -> tuple[tuple[int, DType, Callable[[Any, DType], EagerTensor | None]], ...] | None:
+    """The place, dtype and conversion of each number; None where more is to be looked at."""
+    singles = op.single_inputs
+    if len(singles) != len(inputs):
+        return None
+    dtypes: dict[str, DType] = {}
+    for (kind, _, _), value in zip(singles, inputs, strict=True):
+        if value.__class__ is EagerTensor and kind.__class__ is str:
+            dtypes.setdefault(kind, value._dtype)
+    found = []
+    for place, ((kind, default, known), value) in enumerate(zip(singles, inputs, strict=True)):
+        dtype = dtypes.get(kind) if kind.__class__ is str else kind
         if value.__class__ is EagerTensor:
             if value._dtype is not dtype:
                 return None
-            flat.append(value)
             continue
-        number = convert.plain_number(value, dtype)
-        if number is None:
+        whole = value.__class__ is int
+        if dtype is None and whole and default is not None:
+            dtype = dtypes[kind] = default
+        if dtype is None:
             return None
-        flat.append(number)
-    return tuple(flat)
+        make = convert.plain_number if op.outputs else convert.kept_number
+        found.append((place, dtype, convert.short_integers if whole and known else make))
+    return tuple(found)
 
 
 def _list_items(op: OpDef, arg: ArgDef, value: Any) -> list[Any]:

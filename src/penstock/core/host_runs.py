@@ -15,7 +15,7 @@ from penstock import errors
 from penstock.core import determinism, effects
 from penstock.core.kernels import HOST_LIMIT, ErrorClass, KernelContext, quiet
 from penstock.core.locks import Locks, call, drain
-from penstock.core.prepared import PreparedOp
+from penstock.core.prepared import UNBOUNDED, PreparedOp
 from penstock.core.resources import ResourceHandle, VariableCell, eager_resources
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, wrap
@@ -88,26 +88,38 @@ def _small_on_variables(
             return None
     if (*key, *[cell.dims for cell in cells]) not in prepared.validated:
         return None
-    if len(cells) == 1:
-        with cells[0].lock:
-            return _small_locked(prepared, arrays, cells, size)
-    found: list[EagerTensor] | None = _holding(
-        _locks(prepared, cells), lambda: _small_locked(prepared, arrays, cells, size)
-    )
-    return found
+    locks = _locks(prepared, cells)
+    # Ctrl-C is not raised between the taking of two locks of one `with`.
+    match len(locks):
+        case 1:
+            with locks[0]:
+                return _small_locked(prepared, arrays, cells, size)
+        case 2:
+            with locks[0], locks[1]:
+                return _small_locked(prepared, arrays, cells, size)
+        case 3:
+            with locks[0], locks[1], locks[2]:
+                return _small_locked(prepared, arrays, cells, size)
+        case 4:
+            with locks[0], locks[1], locks[2], locks[3]:
+                return _small_locked(prepared, arrays, cells, size)
+    return None
 
 
-def _locks(prepared: PreparedOp, cells: list[VariableCell]) -> Locks:
-    """The variables' locks in their order, which is found once for the same variables.
+def _locks(prepared: PreparedOp, cells: list[VariableCell]) -> tuple[Any, ...]:
+    """The variables' locks, each once, in their order, which is found once for the same variables.
 
     Locks, and not variables, are the key: no variable lives longer for it.
     """
+    if len(cells) == 1:
+        return (cells[0].lock,)
     key = tuple([cell.lock for cell in cells])
     found = prepared.locks.get(key)
     if found is None:
         if len(prepared.locks) >= KNOWN_LOCKS:
             prepared.locks.clear()
-        found = prepared.locks[key] = Locks({id(cell): cell for cell in cells}.values())
+        ordered = sorted({id(cell): cell for cell in cells}.values(), key=id)
+        found = prepared.locks[key] = tuple([cell.lock for cell in ordered])
     return found
 
 
@@ -120,6 +132,8 @@ def _small_locked(
             value = cell.value
             if value.__class__ is np.ndarray and value.size <= prepared.small_limit:
                 size += value.size
+            elif prepared.compiled is None and prepared.limit >= UNBOUNDED and value is not None:
+                continue  # a question that looks at no numbers
             elif not _reads_few_rows(prepared, value, arrays[prepared.refs[0] + 1 :]):
                 return None
         if size > prepared.small_limit:

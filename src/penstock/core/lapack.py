@@ -25,6 +25,7 @@ from typing import Any
 from penstock.core.lazy import jax
 
 LARGE = 1024  # sides of matrices above which LAPACK's threads are worth their waiting
+SMALL = 16  # sides up to which it uses one thread of its own accord
 SETTINGS = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
 OPERATIONS = frozenset(
     "Cholesky CholeskyGrad Eig LogMatrixDeterminant Lu MatrixDeterminant MatrixExponential"
@@ -51,21 +52,29 @@ class Library:
         self._lock = threading.Lock()  # guards: _before, _holders
         self._before = self._holders = 0
 
-    @contextlib.contextmanager
-    def one_thread(self) -> Iterator[None]:
-        """While it is held, the library uses one thread; then as many as before."""
+    def hold(self) -> None:
+        """From here to its `release` the library uses one thread."""
         with self._lock:
             if not self._holders:
                 self._before = self.get()
                 self._set(1)
             self._holders += 1
+
+    def release(self) -> None:
+        """Ends what a `hold` began; after the last it uses as many threads as before the first."""
+        with self._lock:
+            self._holders -= 1
+            if not self._holders:
+                self._set(self._before)
+
+    @contextlib.contextmanager
+    def one_thread(self) -> Iterator[None]:
+        """While it is held, the library uses one thread; then as many as before."""
+        self.hold()
         try:
             yield
         finally:
-            with self._lock:
-                self._holders -= 1
-                if not self._holders:
-                    self._set(self._before)
+            self.release()
 
 
 @functools.cache
@@ -95,13 +104,25 @@ def _are_large(shape: tuple[int, ...]) -> bool:
 
 
 def limited(kernel: Function) -> Function:
-    """A host kernel that uses one thread where no matrix is large."""
+    """A host kernel that uses one thread where no matrix is large.
+
+    For small ones LAPACK begins no threads, and holding it takes as long as the work.
+    """
 
     def run(*inputs: Any) -> Any:
-        if any(_are_large(getattr(x, "shape", ())) for x in inputs):
+        side = 0
+        for x in inputs:
+            shape: Any = getattr(x, "shape", ())
+            if len(shape) > 1:
+                side = max(side, shape[-1], shape[-2])
+        found = library("numpy") if SMALL < side <= LARGE else None
+        if found is None:
             return kernel(*inputs)
-        with one_thread("numpy"):
+        found.hold()
+        try:
             return kernel(*inputs)
+        finally:
+            found.release()
 
     return run
 

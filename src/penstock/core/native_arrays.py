@@ -18,18 +18,16 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=13,
+    version=16,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
-        "count": "pnnp",
-        "deal": "pnpnpp",
+        "deal": "pnpnnpp",
         "invert": "pnnp",
         "top": "npnnnnpp",
         "extreme": "npnnnp",
         "nth": "npnnnp",
         "pad": "pnpnnnnpp",
-        "merge": "pnpnpp",
         "apart": "ppnpnp",
         "apart_by_class": "ppppnnpppp",
         "among": "pnnpnnp",
@@ -53,18 +51,42 @@ LIBRARY = HostLibrary(
         "to_rows": "pnnppnppp",
         "from_rows": "ppnpp",
         "dense_rows": "ppnppnp",
+        "bounds": "pnnpp",
+        "unite": "pnpnnppp",
+        "product": "npnnnppnp",
+        "shift": "npnnp",
+        "cross": "nppppnnpp",
+        "cross_classes": "nppppnnnpp",
+        "weighted": "ppnpnp",
+        "sobol": "pnnnnp",
+        "hits": "pnpnnpp",
+        "flatten": "pnnnpp",
+        "different": "pnnnpp",
+        "share": "npnnpnp",
+        "often": "pnnnp",
+        "are_splits": "pnnn",
+        "items_of_rows": "pnnnnpp",
+        "count_rows": "npnpnnnpnp",
+        "chosen_rows": "pnnpnnpp",
+        "range_splits": "pppnpnnp",
+        "fill_rows": "pnnppp",
     },
 )
-ADD, MULTIPLY, LARGEST, SMALLEST, SUBTRACT = range(5)
-INSIDE, RISING, NEGATIVE_TOO, LARGE_TOO = range(4)  # which ids are right, see `combined`
-_KINDS = {"f4": 0, "f8": 1, "i4": 2, "i8": 3}
+ADD, MULTIPLY, LARGEST, SMALLEST, SUBTRACT, DIVIDE, REPLACE = range(7)
+INSIDE, RISING, NEGATIVE_TOO, LARGE_TOO, ALL_INSIDE = range(
+    5
+)  # which ids are right, see `combined`
+_KINDS = {np.dtype(t).num: i for i, t in enumerate((np.float32, np.float64, np.int32, np.int64))}
+_KINDS.update({np.dtype(c).num: {4: 2, 8: 3}[np.dtype(c).itemsize] for c in "ilq"})  # aliases
+_WIDE = {number: kind == 3 for number, kind in _KINDS.items() if kind >= 2}
 _ALONE = 1 << 14  # elements up to which one thread works
 _NO_MEMORY = -3
 Array = Any  # numpy.ndarray
 
 
-def _kind(dtype: np.dtype[Any]) -> int | None:
-    return _KINDS.get(f"{dtype.kind}{dtype.itemsize}")
+def kind_of(dtype: np.dtype[Any]) -> int | None:
+    """The number by which the library knows a dtype; None for those it has no code for."""
+    return _KINDS.get(dtype.num)
 
 
 def checked(found: int) -> int:
@@ -76,9 +98,9 @@ def checked(found: int) -> int:
     return found
 
 
-def _is_wide(ids: Array) -> bool | None:
+def is_wide(ids: Array) -> bool | None:
     """Whether the integers have 64 bits; None for those of other sizes."""
-    return {"i4": False, "i8": True}.get(f"{ids.dtype.kind}{ids.dtype.itemsize}")
+    return _WIDE.get(ids.dtype.num)
 
 
 def unique(items: Array, out: np.dtype[Any]) -> tuple[Array, Array, Array] | None:
@@ -121,20 +143,21 @@ def combined(
     """`result`, with rows combined into it by id: result[id] = result[id] op row.
 
     Args:
-      operation: ADD, MULTIPLY, LARGEST, SMALLEST or SUBTRACT.
+      operation: ADD, MULTIPLY, LARGEST, SMALLEST, SUBTRACT, DIVIDE (floats alone) or REPLACE.
       rows: numbers [N, ...].
       ids: int32 or int64[M].
       result: begun [K, ...], of the dtype of `rows`; written to.
       order: INSIDE for ids in [0, K), RISING for those that also never fall; NEGATIVE_TOO for ids
-        below K, LARGE_TOO for those of at least 0: rows of ids that are not inside are left out.
+        below K, LARGE_TOO for those of at least 0: rows of ids that are not inside are left out;
+        ALL_INSIDE for ids in [0, K), where nothing is written if one is not.
       places: the rows, int32 or int64[M], in [0, N); all in order when None.
       sizes: zeros, int64[K]; becomes the number of rows of each id.
 
     Returns:
       None also where ids or places are wrong; then `result` and `sizes` hold anything.
     """
-    kind, wide = _kind(rows.dtype), _is_wide(ids)
-    by_wide = False if places is None else _is_wide(places)
+    kind, wide = kind_of(rows.dtype), is_wide(ids)
+    by_wide = False if places is None else is_wide(places)
     if kind is None or wide is None or by_wide is None or not result.flags.c_contiguous:
         return None
     if len(ids) != len(rows if places is None else places):
@@ -144,8 +167,9 @@ def combined(
         return None
     rows, ids = np.ascontiguousarray(rows), np.ascontiguousarray(ids)
     places = None if places is None else np.ascontiguousarray(places)
+    width = 1 if rows.ndim == 1 else math.prod(rows.shape[1:])
     wrong = call(
-        operation, kind, rows, math.prod(rows.shape[1:]), places, by_wide, len(rows),
+        operation, kind, rows, width, places, by_wide, len(rows),
         ids, wide, len(ids), order, len(result), result, sizes,
     )  # fmt: skip
     return result if wrong < 0 else None
@@ -163,7 +187,7 @@ def padded(rows: Array, splits: Array, width: int, rest: Array) -> Array | None:
     Returns:
       [R, width, ...]
     """
-    wide, item = _is_wide(splits), rows.shape[1:]
+    wide, item = is_wide(splits), rows.shape[1:]
     call = LIBRARY.function("pad")
     if call is None or wide is None or rows.dtype.hasobject:
         return None
@@ -175,22 +199,6 @@ def padded(rows: Array, splits: Array, width: int, rest: Array) -> Array | None:
     size, threads = fill.nbytes, processors() if result.size > _ALONE else 1
     call(rows, size, splits, wide, number, width, threads, fill, result)
     return result
-
-
-def merged(a: Array, b: Array) -> tuple[Array, Array] | None:
-    """Two rising rows of numbers together, int64[N] and int64[M].
-
-    Returns:
-      For each number, in order, where it stands in `a` and where in `b`: int64[K] each, -1 where it
-      does not.
-    """
-    call = LIBRARY.function("merge")
-    if call is None:
-        return None
-    a, b = np.ascontiguousarray(a, np.int64), np.ascontiguousarray(b, np.int64)
-    first, second = np.empty((2, len(a) + len(b)), np.int64)
-    found = call(a, len(a), b, len(b), first, second)
-    return first[:found], second[:found]
 
 
 def apart(boxes: Array, scores: Array, most: int, limit: float, least: float) -> Array | None:
@@ -245,24 +253,21 @@ def apart_by_class(
 
 def dealt(rows: Array, ids: Array, parts: int) -> list[Array] | None:
     """Rows [N, ...] by id, int32[N] in [0, parts): an array for each part."""
-    call, count = LIBRARY.function("deal"), LIBRARY.function("count")
-    if call is None or count is None or rows.dtype.hasobject or ids.dtype != np.int32:
+    call = LIBRARY.function("deal")
+    if call is None or rows.dtype.hasobject or ids.dtype != np.int32:
         return None
     rows, ids = np.ascontiguousarray(rows), np.ascontiguousarray(ids)
-    counts = np.empty(parts, np.int64)
-    if count(ids, len(ids), parts, counts) >= 0:
-        return None
-    ends = np.cumsum(counts)
-    starts, result = ends - counts, np.empty_like(rows)
+    ends, result = np.zeros(parts, np.int64), np.empty(rows.shape, rows.dtype)
     size = rows.dtype.itemsize * math.prod(rows.shape[1:])
-    call(rows, size, ids, len(ids), starts, result)
+    if call(rows, size, ids, len(ids), parts, ends, result) >= 0:
+        return None
     bounds = ends.tolist()
     return [result[a:b] for a, b in zip([0, *bounds], bounds, strict=False)]
 
 
 def inverted(x: Array) -> Array | None:
     """The inverse of a permutation, int32 or int64[N]."""
-    call, wide = LIBRARY.function("invert"), _is_wide(x)
+    call, wide = LIBRARY.function("invert"), is_wide(x)
     if call is None or wide is None:
         return None
     x = np.ascontiguousarray(x)
@@ -275,7 +280,7 @@ def top(x: Array, k: int) -> tuple[Array, Array] | None:
 
     The largest is first, of equal ones the first; NaN is larger than all numbers.
     """
-    kind = _kind(x.dtype)
+    kind = kind_of(x.dtype)
     if kind not in (0, 2) or x.shape[-1] >= 1 << 32:
         return None
     call = LIBRARY.function("top")
@@ -295,7 +300,7 @@ def largest(x: Array) -> Array | None:
 
     A NaN is none. N is at least 1.
     """
-    kind, call = _kind(x.dtype), LIBRARY.function("extreme")
+    kind, call = kind_of(x.dtype), LIBRARY.function("extreme")
     if kind is None or call is None or not x.shape[-1]:
         return None
     x = np.ascontiguousarray(x)
@@ -306,7 +311,7 @@ def largest(x: Array) -> Array | None:
 
 def among_largest(rows: Array, targets: Array, k: int) -> Array | None:
     """Whether fewer than k numbers of each row (float32 [N, M]) are larger than its target's."""
-    call, wide = LIBRARY.function("among"), _is_wide(targets)
+    call, wide = LIBRARY.function("among"), is_wide(targets)
     if call is None or wide is None or rows.dtype != np.float32:
         return None
     rows, targets = np.ascontiguousarray(rows), np.ascontiguousarray(targets)
@@ -364,27 +369,12 @@ def level(rows: Array) -> tuple[Array, Array] | None:
     return values, parts
 
 
-def last_places(keys: Array, wanted: Array) -> Array | None:
-    """The last place among `keys`, int64[N], of each of int64[M], or -1."""
-    enter = LIBRARY.function("enter")
-    if enter is None or len(keys) >= 1 << 30:
-        return None
-    keys = np.ascontiguousarray(keys)
-    slots = np.full(4 << len(keys).bit_length(), -1, np.int32)
-    held, numbers = np.empty(len(keys) + 1, np.int64), np.empty(len(keys), np.int64)
-    count = enter(held, 0, slots, len(slots), keys, len(keys), numbers)
-    last = np.full(count + 1, -1, np.int64)  # what is not there has number -1
-    last[numbers] = np.arange(len(keys))
-    found = places(held, slots, np.ascontiguousarray(wanted))
-    return None if found is None else last[found]
-
-
 def histogram(values: Array, low: float, high: float, bins: int) -> Array | None:
     """How many numbers lie in each of `bins` parts of [low, high), those outside in the nearest.
 
     None also where one is NaN.
     """
-    kind, call = _kind(values.dtype), LIBRARY.function("histogram")
+    kind, call = kind_of(values.dtype), LIBRARY.function("histogram")
     if kind is None or call is None or not 0 < bins < 1 << 31:
         return None
     counts = np.zeros(bins, np.int64)
@@ -400,7 +390,7 @@ def ranges(starts: Array, deltas: Array, splits: Array) -> Array | None:
       deltas: the same.
       splits: int64[R + 1], where rows begin and end; they do not fall.
     """
-    call, wide = LIBRARY.function("ranges"), _is_wide(starts)
+    call, wide = LIBRARY.function("ranges"), is_wide(starts)
     if call is None or wide is None:
         return None
     starts, deltas = np.ascontiguousarray(starts), np.ascontiguousarray(deltas, starts.dtype)
@@ -472,7 +462,7 @@ def counts(
       int64[K, 2], a set's number and a value, and the sums [K]: in order. None also where numbers
       of sets fall, or a value is below 0.
     """
-    call, kind = LIBRARY.function("counts"), _kind(weights.dtype)
+    call, kind = LIBRARY.function("counts"), kind_of(weights.dtype)
     if call is None or kind is None or values.dtype.itemsize > 8:
         return None
     rows = None if rows is None else np.ascontiguousarray(rows, np.int64)

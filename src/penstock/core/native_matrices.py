@@ -18,21 +18,25 @@ LIBRARY = HostLibrary(
     "matrices",
     what="native linear algebra",
     without="triangular equations and LU decompositions of single calls take five times as long",
-    version=3,
+    version=4,
     functions={
         "substitute": "npnpnnnnnnnnp",
         "lu": "npnnnnp",
         "tridiagonal": "nppnnnnnnp",
         "banded": "nppnnnnp",
+        "solve": "nppnnnp",
+        "cholesky": "npnnp",
+        "cholesky_gradient": "nppnnp",
+        "qr": "npnnnnpp",
     },
 )
-_KINDS = {"f4": 0, "f8": 1, "c8": 2, "c16": 3}
+_BY_CHAR = {"f": 0, "d": 1, "F": 2, "D": 3}
 _ALONE = 1 << 12  # elements up to which one thread works
 Array = Any  # numpy.ndarray
 
 
 def _kind(dtype: np.dtype[Any]) -> int | None:
-    return _KINDS.get(f"{dtype.kind}{dtype.itemsize}")
+    return _BY_CHAR.get(dtype.char)
 
 
 def _done(found: int) -> None:
@@ -63,7 +67,7 @@ def banded(bands: Array, b: Array) -> Array | None:
     bands, b = np.ascontiguousarray(bands), np.ascontiguousarray(b)
     result = np.empty(b.shape, b.dtype)
     sizes = math.prod(stack), n, bands.shape[-1], k
-    call(_KINDS[f"f{b.dtype.itemsize}"], bands, b, *sizes, result)
+    call(_BY_CHAR[b.dtype.char], bands, b, *sizes, result)
     return result
 
 
@@ -86,22 +90,28 @@ def substituted(
     if kind is None or a.dtype != b.dtype or call is None:
         return None
     n, k = b.shape[-2:]
-    stack = a.shape[:-2]
+    stack, steps = a.shape[:-2], (n * n, n * k)
     if stack != b.shape[:-2]:
         stack = np.broadcast_shapes(stack, b.shape[:-2])
-    count, steps = math.prod(stack), []
-    wanted = []
+        a, b, steps = _broadcast(a, b, stack)
+    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
+    result = np.empty((*stack, n, k), b.dtype)
+    threads = processors() if result.size > _ALONE else 1
+    given = math.prod(stack), n, k, lower, adjoint, unit, threads, result
+    _done(call(kind, a, steps[0], b, steps[1], *given))
+    return result
+
+
+def _broadcast(a: Array, b: Array, stack: tuple[int, ...]) -> tuple[Array, Array, tuple[int, int]]:
+    """Matrices as stacks of this shape, and how far apart they stand: 0 for one that all share."""
+    found, steps = [], []
     for each in (a, b):
         shared = math.prod(each.shape[:-2]) == 1
         if not shared and each.shape[:-2] != stack:
             each = np.broadcast_to(each, stack + each.shape[-2:])
-        wanted.append(np.ascontiguousarray(each))
-        steps.append(0 if shared else n * each.shape[-1])
-    result = np.empty((*stack, n, k), b.dtype)
-    threads = processors() if result.size > _ALONE else 1
-    given = count, n, k, lower, adjoint, unit, threads, result
-    _done(call(kind, wanted[0], steps[0], wanted[1], steps[1], *given))
-    return result
+        found.append(each)
+        steps.append(0 if shared else math.prod(each.shape[-2:]))
+    return found[0], found[1], (steps[0], steps[1])
 
 
 def decomposed(a: Array) -> tuple[Array, Array] | None:
@@ -146,3 +156,81 @@ def tridiagonal(diagonals: Array, b: Array, *, pivoting: bool, perturb: bool) ->
     threads = processors() if result.size > _ALONE else 1
     _done(call(kind, *given, pivoting, perturb, threads, result))
     return result
+
+
+def solved(a: Array, b: Array) -> Array | None:
+    """The solutions of equations of small matrices, through LU decompositions.
+
+    Args:
+      a: matrices [..., N, N].
+      b: right-hand sides [..., N, K] of the same dtype and stack.
+
+    Returns:
+      [..., N, K]; None also where a pivot is zero.
+    """
+    kind, call = _kind(a.dtype), LIBRARY.function("solve")
+    if kind is None or call is None or a.dtype != b.dtype:
+        return None
+    work, b = np.array(a, order="C"), np.ascontiguousarray(b)
+    result = np.empty(b.shape, b.dtype)
+    found = call(kind, work, b, math.prod(a.shape[:-2]), *b.shape[-2:], result)
+    _done(found)
+    return result if found else None
+
+
+def cholesky(a: Array) -> Array | None:
+    """The lower Cholesky factors of small matrices.
+
+    Args:
+      a: matrices [..., N, N], of which the lower triangle is read.
+
+    Returns:
+      [..., N, N]; NaN where a matrix is not positive definite.
+    """
+    kind, call = _kind(a.dtype), LIBRARY.function("cholesky")
+    if kind is None or call is None:
+        return None
+    a = np.ascontiguousarray(a)
+    result = np.empty(a.shape, a.dtype)
+    _done(call(kind, a, math.prod(a.shape[:-2]), a.shape[-1], result))
+    return result
+
+
+def cholesky_gradient(factor: Array, grad: Array) -> Array | None:
+    """The gradients by small matrices, from their Cholesky factors and the gradients by those.
+
+    Args:
+      factor: [..., N, N], float32 or float64, of which the lower triangle is read.
+      grad: of the same shape and dtype; its lower triangle is read.
+
+    Returns:
+      [..., N, N]
+    """
+    call = LIBRARY.function("cholesky_gradient")
+    if call is None:
+        return None
+    factor, grad = np.ascontiguousarray(factor), np.ascontiguousarray(grad)
+    result = np.empty(factor.shape, factor.dtype)
+    sizes = math.prod(factor.shape[:-2]), factor.shape[-1]
+    _done(call(_BY_CHAR[factor.dtype.char], factor, grad, *sizes, result))
+    return result
+
+
+def qr(a: Array, full: bool) -> tuple[Array, Array] | None:
+    """Small matrices as products of orthonormal columns and upper triangles.
+
+    Args:
+      a: float32 or float64 [..., M, N].
+      full: whether there are M columns, else as many as the smaller of M and N.
+
+    Returns:
+      Both factors, with LAPACK's signs.
+    """
+    kind, call = _kind(a.dtype), LIBRARY.function("qr")
+    if kind not in (0, 1) or call is None:
+        return None
+    (rows, columns), stack = a.shape[-2:], a.shape[:-2]
+    inner = rows if full else min(rows, columns)
+    q, r = np.empty((*stack, rows, inner), a.dtype), np.empty((*stack, inner, columns), a.dtype)
+    _done(call(kind, np.array(a, order="C"), math.prod(stack), rows, columns, inner, q, r))
+    return q, r

@@ -17,9 +17,15 @@ LIBRARY = HostLibrary(
     "random",
     what="native random numbers",
     without="gamma, Poisson and binomial numbers and shuffles take five to fifty times as long",
-    version=3,
-    functions={  # the stream comes first
+    version=4,
+    functions={  # the stream comes first, where there is one
         "words": "uuunp",
+        "units": "uuunnp",
+        "unit_pairs": "uuunpp",
+        "whole": "uuuuunnp",
+        "below": "uuuunnp",
+        "shifted": "pnnnp",
+        "categories": "uuupnnnnp",
         "blocks": "uuupnp",
         "order": "uuunp",
         "gamma": "uuupnnpp",
@@ -50,6 +56,69 @@ def words(stream: Stream, count: int) -> Array | None:
         return None
     found = np.empty(count, np.uint32)
     call(*_whole(stream), count, found)
+    return found
+
+
+def units(stream: Stream, count: int, wide: bool) -> Array | None:
+    """Numbers in [0, 1): float32[count] of a word each, or float64[count] of two where `wide`."""
+    call = LIBRARY.function("units")
+    if call is None:
+        return None
+    found = np.empty(count, np.float64 if wide else np.float32)
+    call(*_whole(stream), count, wide, found)
+    return found
+
+
+def unit_pairs(stream: Stream, count: int) -> Array | None:
+    """Pairs of numbers in [0, 1): float32[2, count]; of the first ones a logarithm can be taken."""
+    call = LIBRARY.function("unit_pairs")
+    if call is None:
+        return None
+    found = np.empty((2, count), np.float32)
+    call(*_whole(stream), count, found[0], found[1])
+    return found
+
+
+def whole(stream: Stream, low: int, size: int, shape: Any, dtype: np.dtype[Any]) -> Array | None:
+    """Whole numbers in [low, low + size): words, or pairs of them for 64 bits, modulo the size."""
+    call = LIBRARY.function("whole")
+    if call is None or not size:
+        return None
+    found = np.empty(shape, dtype)
+    call(*_whole(stream), low & _MASK, size & _MASK, found.size, dtype.itemsize == 8, found)
+    return found
+
+
+def below(stream: Stream, limit: int, count: int, wide: bool) -> Array | None:
+    """Numbers in [0, limit), of a word each, or two where `wide`: int64[count].
+
+    Words that are not fair modulo the limit, below 2**63 or 2**32, are left out.
+    """
+    call = LIBRARY.function("below")
+    if call is None or not 0 < limit < 1 << (63 if wide else 32):
+        return None
+    found = np.empty(count, np.int64)
+    call(*_whole(stream), limit, count, wide, found)
+    return found
+
+
+def categories(stream: Stream, logits: Array, samples: int, dtype: np.dtype[Any]) -> Array | None:
+    """Classes drawn by the logarithms of their weights: int32 or int64[rows, samples].
+
+    Args:
+      stream: two words of it are taken for each class.
+      logits: float32 or float64[rows, classes]; what is not finite is never drawn.
+      samples: how many are drawn for each row.
+      dtype: of the classes.
+    """
+    shift, call = LIBRARY.function("shifted"), LIBRARY.function("categories")
+    if shift is None or call is None or not logits.shape[1]:
+        return None
+    logits, weights = np.ascontiguousarray(logits), np.empty(logits.shape)
+    shift(logits, logits.itemsize == 8, *logits.shape, weights)
+    np.exp(weights, out=weights)
+    found = np.empty((len(logits), samples), dtype)
+    call(*_whole(stream), weights, *logits.shape, samples, dtype.itemsize == 8, found)
     return found
 
 

@@ -51,12 +51,16 @@ def updated(
       indices: int32 or int64[M], in [0, N): rows that are updated one after the other; all when
         None.
     """
-    kind, call = _KINDS.get(grad.dtype.char), LIBRARY.function("rule")
-    if call is None or kind is None or any(o.dtype != grad.dtype for o in old):
+    dtype = grad.dtype
+    kind, call = _KINDS.get(dtype.char), LIBRARY.function("rule")
+    if call is None or kind is None:
         return None
-    new = [np.array(o, order="C") for o in old]
-    given = [v.item() if v.dtype.kind == "f" else v.astype(grad.dtype).item() for v in numbers]
-    values = np.array([*given, *program.constants], grad.dtype)
+    for array in old:
+        if array.dtype is not dtype and array.dtype != dtype:
+            return None
+    new = [array.copy() for array in old]  # in C's order
+    given = [v.item() if v.dtype.kind == "f" else v.astype(dtype).item() for v in numbers]
+    values = np.array([*given, *program.constants], dtype)
     rows = 1 if indices is None else len(indices)
     width = grad.size // rows if rows else 0
     grad = grad if grad.flags.c_contiguous else np.ascontiguousarray(grad)

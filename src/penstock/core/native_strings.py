@@ -18,9 +18,9 @@ LIBRARY = HostLibrary(
     "strings",
     what="native work on strings",
     without="operations on large arrays of strings take two to forty times as long",
-    version=5,
+    version=6,
     functions={
-        "hash": "pnnuup",
+        "hash": "pnnuuup",
         "lengths": "pnnp",
         "change": "pnnp",
         "part": "pnnnp",
@@ -38,6 +38,12 @@ LIBRARY = HostLibrary(
         "whole": "pnp",
         "index": "pnppn",
         "places": "pnpppnp",
+        "match": "pnpnnnp",
+        "points": "pnppp",
+        "transcode": "pnnp",
+        "characters": "pnpnnp",
+        "scalars": "pnpp",
+        "merge": "pnp",
     },
     loader=ctypes.PyDLL,
 )
@@ -47,16 +53,19 @@ _NUMBERS = {"f": {4: "floats", 8: "doubles"}, "i": {8: "integers"}}
 Array = Any  # numpy.ndarray
 
 
-def hashes(texts: Array, function: int, keys: tuple[int, int] = (0, 0)) -> Array | None:
+def hashes(
+    texts: Array, function: int, keys: tuple[int, int] = (0, 0), limit: int = 0
+) -> Array | None:
     """The hash of each string, uint64 of the shape of `texts`.
 
     Args:
       texts: array of bytes.
       function: FARM, SIP or MURMUR.
       keys: SIP's key, or MURMUR's seed first.
+      limit: hashes are what is left by it, unless it is 0.
     """
     found = np.empty(texts.shape, np.uint64)
-    given = (function, *keys, found)
+    given = (function, *keys, limit, found)
     return found if _run("hash", texts, *given) else None
 
 
@@ -86,7 +95,7 @@ def joined(columns: Sequence[Array], shape: tuple[int, ...], between: bytes) -> 
         return None
     kept = [np.ascontiguousarray(c) if c.shape else c for c in columns]
     found = np.empty(shape, object)
-    places = (ctypes.c_void_p * len(kept))(*map(address, kept))
+    places = np.array([address(c) for c in kept], np.int64)
     steps = np.array([1 if c.shape else 0 for c in kept], np.int64)
     broken = join(places, steps, len(kept), found.size, between, len(between), found)
     return found if broken < 0 else None
@@ -215,6 +224,64 @@ def places(keys: Array, made: tuple[Array, Array], wanted: Array) -> Array | Non
     hashes, slots = made
     found = np.empty(len(wanted), np.int64)
     return found if _run("places", wanted, keys, hashes, slots, len(slots), found) else None
+
+
+def matches(texts: Array, core: bytes, after_any: bool, before_any: bool) -> Array | None:
+    """Whether each text is `core`, with anything before it (`after_any`) or behind it or not.
+
+    Returns:
+      int8 of the shape of `texts`: 0 or 1, or 2 where it has `core` in its place, but "anything" is
+      not simple: there are ends of lines, or bytes that are not ASCII.
+    """
+    found = np.empty(texts.shape, np.int8)
+    given = (core, len(core), after_any, before_any, found)
+    return found if _run("match", texts, *given) else None
+
+
+def characters(texts: Array) -> tuple[Array, Array, Array] | None:
+    """The code points of texts of UTF-8 [N]: row splits int64[N + 1], code points, first bytes."""
+    splits = np.empty(len(texts) + 1, np.int64)
+    if not _run("points", texts, splits, None, None):
+        return None
+    number = int(splits[-1])
+    points, starts = np.empty(number, np.int32), np.empty(number, np.int64)
+    return (splits, points, starts) if _run("points", texts, splits, points, starts) else None
+
+
+_ENCODINGS = {"UTF-8": 0, "UTF-16-BE": 1, "UTF-32-BE": 2}
+
+
+def transcoded(texts: Array, encoding: str) -> Array | None:
+    """Texts of UTF-8 in UTF-8, UTF-16-BE or UTF-32-BE; None also where one is malformed."""
+    found = np.empty(texts.shape, object)
+    return found if _run("transcode", texts, _ENCODINGS[encoding], found) else None
+
+
+def texts_of(points: Array, splits: Array, encoding: str) -> Array | None:
+    """The text of each row of code points, int32, in an encoding as for `transcoded`.
+
+    None also where splits are wrong, or a number is no code point of a character.
+    """
+    call = LIBRARY.function("characters")
+    if call is None:
+        return None
+    rows = len(splits) - 1
+    found = np.empty(rows, object)
+    given = np.ascontiguousarray(points), len(points), np.ascontiguousarray(splits, np.int64), rows
+    return found if call(*given, _ENCODINGS[encoding], found) < 0 else None
+
+
+def scalar_summary(tags: Array, values: Array) -> bytes | None:
+    """A serialised Summary of float32 numbers, with a tag each; None also for tags beyond ASCII."""
+    found = np.empty(1, object)
+    served = _run("scalars", tags, np.ascontiguousarray(values), found)
+    return found[0] if served else None
+
+
+def merged_summaries(summaries: Array) -> bytes | None:
+    """Serialised Summaries of numbers as one; None also for others, and where a tag comes twice."""
+    found = np.empty(1, object)
+    return found[0] if _run("merge", summaries, found) else None
 
 
 def _run(name: str, texts: Array, *given: Any) -> bool:

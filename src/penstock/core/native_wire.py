@@ -116,22 +116,19 @@ def numbers(
 
 
 def dense(
-    native: ctypes.CDLL, data: bytes, starts: Array, ends: Array, field: int, keys: Sequence[bytes],
+    data: bytes, starts: Array, ends: Array, field: int, keys: Sequence[bytes],
     kinds: Sequence[int], sizes: Sequence[int],
 ) -> list[Array] | None:  # fmt: skip
-    """See `parse_wire.dense`."""
-    rows = len(starts)
+    """See `parse_wire.dense`; None also where the library is not in use."""
+    call, rows = LIBRARY.function("dense"), len(starts)
+    if call is None:
+        return None
     outputs = [_output(kind, rows, n) for kind, n in zip(kinds, sizes, strict=True)]
-    *given, alive = _messages(data, starts, ends)
     numbers = np.array(
         [[len(k) for k in keys], kinds, sizes, [address(o) for o in outputs]], np.int64
     )
-    lengths, *described = (address(each) for each in numbers)
-    broken = native.penstock_wire_dense(
-        *given, field, b"".join(keys), lengths, len(keys), *described
-    )
-    del alive
-    return outputs if broken < 0 else None
+    given = data, starts, ends, rows, field, b"".join(keys), numbers[0], len(keys)
+    return outputs if call(*given, *numbers[1:]) < 0 else None
 
 
 _DTYPES = {1: np.int64, 2: np.float32, 3: np.int64}

@@ -16,7 +16,7 @@ import ast
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock import errors
 from penstock.types import dtypes
@@ -91,19 +91,35 @@ class AttrDef:
         return self.kind[5:-1] if self.is_list else self.kind
 
 
+class SingleInput(NamedTuple):
+    """What an operation says of an input that is no list.
+
+    Attributes:
+      kind: its dtype, or the attribute that says it.
+      default: the attribute's own, if that is a dtype.
+      known: whether kernels read its value.
+    """
+
+    kind: Any  # a DType or a str
+    default: DType | None
+    known: bool
+
+
 class OpDef:
     """The definition of a kind of operation, by `define_op`; only decorators attach to it."""
 
     __slots__ = (
         "attrs", "calls", "doc", "effect_rule", "effects", "fallible", "gradient_function",
         "gradient_reason", "gradient_refused", "host_checks", "host_inputs", "inputs", "name",
-        "outputs", "prepared", "shape_rule", "single_kinds", "stateful", "step_input", "text",
+        "numbers", "outputs", "prepared", "shape_rule", "single_inputs", "stateful", "step_input",
+        "text", "type_attrs",
     )  # fmt: skip
 
     inputs: tuple[ArgDef, ...]
     outputs: tuple[ArgDef, ...]
     attrs: dict[str, AttrDef]
-    single_kinds: tuple[Any, ...]  # each input's dtype or type attribute; () where some are lists
+    single_inputs: tuple[SingleInput, ...]  # () where some are lists
+    type_attrs: frozenset[str]  # attributes that say the dtypes of inputs
 
     def __init__(
         self,
@@ -130,17 +146,26 @@ class OpDef:
         self.gradient_reason: str | None = None
         self.gradient_refused = False  # whether asking for one is an error
         self.prepared: dict[Any, Any] = {}  # eager dispatch: (dtypes, attrs) -> PreparedOp
+        self.numbers: dict[
+            Any, Any
+        ] = {}  # of Python among inputs: (dtypes, classes) -> conversions
         self.calls = False  # whether an attribute names a function that the operation runs
         self.effect_rule: Callable[[dict[str, Any]], dict[int, str]] | None = None
         self.host_checks: Callable[..., None] | None = None
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("inputs", "outputs", "attrs", "single_kinds"):
+        if name not in ("inputs", "outputs", "attrs", "single_inputs", "type_attrs"):
             raise AttributeError(name)
         self.inputs, self.outputs, self.attrs = parse_signature(self.text)
-        plain = not self.host_inputs and not any(a.is_list for a in self.inputs)
-        self.single_kinds = tuple([a.dtype or a.type_attr for a in self.inputs]) if plain else ()
+        plain = not any(a.is_list for a in self.inputs)
+        self.single_inputs = tuple(map(self._single, self.inputs)) if plain else ()
+        self.type_attrs = frozenset([a.type_attr for a in self.inputs if a.type_attr])
         return getattr(self, name)
+
+    def _single(self, arg: ArgDef) -> SingleInput:
+        default = self.attrs[arg.type_attr].default if arg.type_attr else None
+        own = default if isinstance(default, DType) else None
+        return SingleInput(arg.dtype or arg.type_attr, own, arg.name in self.host_inputs)
 
     @property
     def input_arg(self) -> tuple[ArgDef, ...]:

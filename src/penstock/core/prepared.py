@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock import errors
 from penstock.core import attributes, lapack
+from penstock.core.host_sizes import single_limit
 from penstock.core.kernels import (
     Kernel,
     KernelContext,
@@ -18,7 +19,6 @@ from penstock.core.kernels import (
     missing_kernel,
     select,
 )
-from penstock.core.locks import Locks
 from penstock.core.op_def import OpDef
 from penstock.core.resources import eager_resources
 from penstock.types import dtypes as dt
@@ -34,7 +34,7 @@ class PreparedOp:
     __slots__ = (
         "attrs", "compiled", "counts", "device", "head", "host", "host_kernel", "in_dtypes",
         "leasing", "limit", "locks", "op", "out_dtypes", "out_numpy", "reads", "refs", "seen",
-        "single", "small_limit", "static", "validated", "writes",
+        "single", "single_limit", "small_limit", "static", "validated", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -72,6 +72,7 @@ class PreparedOp:
         self.limit = self.host_kernel.limit if self.host_kernel else 0
         if dt.variant in in_dtypes or dt.variant in self.out_dtypes:
             self.limit = UNBOUNDED  # only regions hold lists as arrays
+        self.single_limit = single_limit(op.name, in_dtypes, self.limit)
         reentrant = self.host_kernel is not None and self.host_kernel.reentrant
         # Whether outputs may be variables' own arrays; user code takes no part in it.
         self.leasing = bool(self.refs and self.out_dtypes) and not reentrant
@@ -79,7 +80,7 @@ class PreparedOp:
         self.head: tuple[KernelContext, ...] = ()
         if self.host_kernel is not None and self.host_kernel.wants_context:
             self.head = (KernelContext(op.name, self.attrs, eager_resources, device),)
-        self.locks: dict[tuple[Any, ...], Locks] = {}  # by the locks of the variables
+        self.locks: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # in order, by those of variables
         self.validated: set[Any] = set()
         self.reads: tuple[int, ...] = ()  # inputs whose values the shape rule has read
         self.seen: set[Any] = set()
@@ -106,15 +107,22 @@ def prepare(
         if attrs or counts or device != "CPU"
         else numbers
     )
+    listed: Any = None  # the key of attributes that are lists as they are given
     try:
         found = op.prepared.get(key)
-    except TypeError:  # an attribute given as a list, say
-        attrs = {
-            n: v if v is None else attributes.canonical(op, attributes._known(op, n), v)
-            for n, v in attrs.items()
-        }
-        key = (numbers, counts, tuple(attrs.items()), device)
-        found = op.prepared.get(key)
+    except TypeError:
+        listed = numbers, counts, tuple(map(_hashable, attrs.items())), device
+        try:
+            found = op.prepared.get(listed)
+        except TypeError:  # a list of lists
+            found = listed = None
+        if found is None:
+            attrs = {
+                n: v if v is None else attributes.canonical(op, attributes._known(op, n), v)
+                for n, v in attrs.items()
+            }
+            key = (numbers, counts, tuple(attrs.items()), device)
+            found = op.prepared.get(key)
     if found is None:
         _refuse_references(op)
         if len(op.prepared) > PREPARED:
@@ -131,7 +139,15 @@ def prepare(
             raise attributes.user_error(op.name, problem, eager=True) from None
         if not op.calls:  # its bodies would live as long as the cache
             op.prepared[key] = found
+    if listed is not None and not op.calls:
+        op.prepared[listed] = found
     return found
+
+
+def _hashable(attribute: tuple[str, Any]) -> tuple[str, Any]:
+    """A name and its value for a key: a list's values and classes, as 1 is True to keys."""
+    name, value = attribute
+    return (name, (list, *value, *map(type, value))) if value.__class__ is list else attribute
 
 
 def _refuse_references(op: OpDef) -> None:
@@ -156,9 +172,10 @@ def _small_limit(prepared: PreparedOp) -> int:
     if op.calls or op.step_input is not None:
         return -1
     count = len(prepared.refs)
-    if count == types.count(dt.resource) > 0 and prepared.compiled is not None:
+    if count == types.count(dt.resource) > 0:
         only_one = not prepared.writes and count == 1
-        return prepared.limit if only_one or not prepared.out_dtypes else -1
+        updates = prepared.compiled is not None and not prepared.out_dtypes
+        return prepared.limit if only_one or updates else -1
     if prepared.refs or op.stateful:
         return -1
     if dt.resource in types:

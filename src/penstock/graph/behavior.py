@@ -10,7 +10,7 @@ from penstock.core.context import state
 from penstock.core.tensor import Tensor
 from penstock.graph.default_graph import get_default_graph, global_graph
 from penstock.graph.graph import Graph
-from penstock.graph.scopes import device_text, fill_device
+from penstock.graph.scopes import as_name, device_text, fill_device
 from penstock.types import tensor_shape
 
 _v2 = {"enabled": True, "control_flow": True, "resource_variables": True}
@@ -300,11 +300,11 @@ class name_scope_v1:
         graph = None if eager else graph_of(self._values or ())
         if graph is not None and graph is not state.graph:
             self._exit.enter_context(graph.as_default())
-        name: object = self._name
+        name: Any = self._name if eager else as_name(self._name)  # users pass all sorts
         if name and not isinstance(name, str):
             problem = ValueError if eager else TypeError
             raise problem(f"name for name_scope must be a string, got {name!r}.")
-        return str(self._exit.enter_context(name_scope(self._name or "")))
+        return str(self._exit.enter_context(name_scope(name or "")))
 
     def __exit__(self, *problem: Any) -> None:
         self._exit.__exit__(*problem)

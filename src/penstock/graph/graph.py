@@ -23,7 +23,7 @@ from penstock.graph.computed_values import known_shape, known_value
 from penstock.graph.graph_collections import GraphCollections
 from penstock.graph.handles import check_variable_dtypes, handle_dims, set_handle_data
 from penstock.graph.operation import Operation
-from penstock.graph.scopes import GraphScopes, check_node_name, control_inputs
+from penstock.graph.scopes import GraphScopes, as_name, check_node_name, control_inputs
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.util import nest
@@ -167,6 +167,7 @@ class Graph(GraphScopes, GraphCollections):
         return [result] if len(op.outputs) == 1 and not op.outputs[0].is_list else result
 
     def _operation_name(self, name: Any) -> str:  # any: users pass all sorts
+        name = as_name(name)
         if isinstance(name, str) and name.endswith("/"):
             name = name[:-1]
             if not name:

@@ -25,6 +25,11 @@ def _matches(pattern: re.Pattern[str], name: str) -> bool:
     return pattern.fullmatch(name) is not None
 
 
+def as_name(name: Any) -> Any:  # any: users pass all sorts
+    """A name that is given as bytes, as text."""
+    return name.decode() if isinstance(name, bytes) else name
+
+
 def check_node_name(name: str, prefix: str) -> None:
     """Refuses what cannot be the name of an operation inside the scope `prefix`.
 
@@ -161,7 +166,7 @@ class GraphScopes(GraphElements):
     @contextlib.contextmanager
     def name_scope(self, name: Any) -> Iterator[str]:  # any: users pass all sorts
         """Names inside begin with this scope's; "a/" re-enters scope a, "" or None the root."""
-        before = self._names.prefix
+        before, name = self._names.prefix, as_name(name)
         if not name:
             new = ""
         elif isinstance(name, str) and name.endswith("/"):

@@ -6,6 +6,8 @@ where each stored element belongs; kernels of all three operations (matrix from 
 of a matrix, setting them) gather or scatter by it.
 """
 
+import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ import numpy as np
 from penstock import errors
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.kernels import kernel
+from penstock.core.kernels import compiled_kernel, host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_basics import reshape
@@ -389,7 +391,26 @@ MATRIX_BAND_PART = define_op(
 )
 
 
-@kernel(MATRIX_BAND_PART)
+@functools.lru_cache(64)
+def _band(rows: int, cols: int, lower: int, upper: int) -> Array:
+    """Which elements of a matrix lie in a band; of few elements, and nothing writes it."""
+    distance = np.arange(rows)[:, None] - np.arange(cols)[None, :]
+    return ((lower < 0) | (distance <= lower)) & ((upper < 0) | (-distance <= upper))
+
+
+_KEPT = 1 << 12  # elements of bands that are kept for calls to come
+
+
+@host_kernel(MATRIX_BAND_PART)
+def _band_part_host(ctx: Any, x: Array, lower: Array, upper: Array) -> Array:
+    rows, cols = x.shape[-2:]
+    below, above = lower.item(), upper.item()
+    if below > rows or above > cols or rows * cols > _KEPT:
+        return _band_part(ctx, np, x, lower, upper)
+    return np.where(_band(rows, cols, below, above), x, np.zeros((), x.dtype))
+
+
+@compiled_kernel(MATRIX_BAND_PART)
 def _band_part(ctx: Any, xp: Any, x: Array, lower: Array, upper: Array) -> Array:
     for name, width, side, size in zip(
         ("num_lower", "num_upper"), (lower, upper), ("rows", "columns"), x.shape[-2:], strict=True
@@ -456,8 +477,8 @@ DIAG_PART = define_op(
 @kernel(DIAG_PART, limit=UNBOUNDED)
 def _tensor_part(xp: Any, x: Array) -> Array:
     head = x.shape[: x.ndim // 2]
-    count = int(np.prod(head))
-    return xp.diagonal(x.reshape(count, count)).reshape(head)
+    count = math.prod(head)
+    return x.reshape(count, count).diagonal().reshape(head)
 
 
 @DIAG_PART.gradient

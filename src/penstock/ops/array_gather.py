@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_places
 from penstock.core.composite import IndexedSlices
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -39,7 +40,7 @@ def check_rows(ctx: KernelContext, xp: Any, indices: Array, size: int) -> None:
         if indices.size == 1:  # as in a loop that reads row by row
             if 0 <= indices.item() < size:
                 return
-        elif indices.min() >= 0 and indices.max() < size:
+        elif np.minimum.reduce(indices, None) >= 0 and np.maximum.reduce(indices, None) < size:
             return
         xp = np
     flat = indices.reshape(-1)
@@ -291,11 +292,15 @@ def places_of(
     return tuple(safe[..., i] for i in range(depth)), ok
 
 
-def _taken(params: Array, indices: Array) -> Array | None:
+def taken(params: Array, indices: Array) -> Array | None:
     """What stands at positions that are all inside; None where one is not, or there is none."""
     if not indices.size or not params.size:
         return None
-    depth, place = indices.shape[-1], None
+    depth, place = indices.shape[-1], native_places.flat_rows(indices, params.shape)
+    if place is not None:
+        rows = params if depth == 1 else params.reshape(-1, *params.shape[depth:])
+        found = rows.take(place, axis=0)
+        return found if indices.ndim == 2 else found.reshape(*indices.shape[:-1], *rows.shape[1:])
     for size, axis in zip(params.shape, range(depth), strict=False):
         column = indices[..., axis].astype(np.intp)
         if np.minimum.reduce(column, None) < 0 or np.maximum.reduce(column, None) >= size:
@@ -311,7 +316,7 @@ def _gather_nd(
     depth = indices.shape[-1]
     if not depth:
         return xp.broadcast_to(params, indices.shape[:-1] + params.shape)
-    found = _taken(params, indices) if xp is np else None
+    found = taken(params, indices) if xp is np else None
     if found is not None:
         return found
     places, ok = places_of(ctx, xp, indices, params.shape, bad_indices_policy, "param")

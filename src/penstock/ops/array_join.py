@@ -61,7 +61,15 @@ def _pack(xp: Any, values: list[Array], *, axis: int) -> Array:
         and all(v.__class__ is np.ndarray for v in values)  # in a trace some are known
     ):
         return np.array(values)  # a shape made of sizes, in a fifth of the time
-    return xp.stack(values, axis)
+    if xp is not np or first.__class__ is not np.ndarray:  # a list of tensors, say
+        return xp.stack(values, axis)
+    dims: tuple[int, ...] = first.shape
+    axis %= first.ndim + 1
+    result = np.empty((*dims[:axis], len(values), *dims[axis:]), first.dtype)
+    lead: tuple[Any, ...] = (slice(None),) * axis
+    for i, value in enumerate(values):
+        result[(*lead, i, ...)] = value  # of a text its bytes, not the array that holds them
+    return result
 
 
 @PACK.gradient
@@ -95,6 +103,8 @@ UNPACK = define_op(
 
 @kernel(UNPACK)
 def _unpack(xp: Any, value: Array, *, num: int, axis: int) -> list[Array]:
+    if xp is np and axis in (0, -value.ndim):
+        return list(value) if value.ndim > 1 else [value[i, ...] for i in range(num)]
     moved = xp.moveaxis(value, axis, 0)
     return [moved[i, ...] for i in range(num)]
 
@@ -244,6 +254,7 @@ CONCAT_OFFSET = define_op(
     "ConcatOffset(concat_dim: int32, shape: N*shape_type; N: int >= 2, shape_type: {int32, int64} "
     "= int32) -> offset: N*shape_type",
     shape=lambda c: _offset_shape(c),
+    host_inputs=("concat_dim", "shape"),
     doc="Where each input of a concatenation begins in the result.",
 ).not_differentiable("offsets are integers")
 
@@ -260,9 +271,9 @@ def _offset_shape(c: ShapeContext) -> list[Dims]:
 def _concat_offset(concat_dim: Array, shapes: list[Array]) -> list[Array]:
     axis, total, result = _offset_axis(int(concat_dim), shapes), 0, []
     for item in shapes:
-        offset = np.zeros_like(item)
+        offset = np.zeros(item.size, item.dtype)
         offset[axis] = total
-        total += int(item[axis])
+        total += item.item(axis)
         result.append(offset)
     return result
 
@@ -275,8 +286,10 @@ def _offset_axis(axis: int, shapes: list[Array]) -> int:
             None, None, f"ConcatOffset: expected concat_dim in [{-rank}, {rank}), got {axis}."
         )
     axis %= rank
+    first = shapes[0].tolist()
     for i, item in enumerate(shapes):
-        if (np.delete(item, axis) != np.delete(shapes[0], axis)).any():
+        first[axis] = item.item(axis)  # which may differ
+        if item.tolist() != first:
             raise errors.InvalidArgumentError(
                 None,
                 None,

@@ -4,12 +4,13 @@ The operations on data formats permute what is said about an image's axes: `Data
 numbers of axes, `DataFormatVecPermute` sizes or pairs of them.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from penstock import errors
-from penstock.core import shapes
+from penstock.core import native_arrays, shapes
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
@@ -130,9 +131,17 @@ VEC_PERMUTE = define_op(
 
 @kernel(DIM_MAP)
 def _dim_map(xp: Any, x: Array, *, src_format: Any, dst_format: Any) -> Array:
+    table = _dim_table(src_format, dst_format, x.dtype)
+    if xp is np:
+        return table.take(x, mode="wrap")
+    return xp.asarray(table)[(x + len(table)) % len(table)]
+
+
+@functools.cache
+def _dim_table(src_format: Any, dst_format: Any, dtype: Any) -> Array:
+    """Where each axis of one format stands in the other."""
     source, target = _formats(src_format, dst_format)
-    table = xp.asarray([target.index(axis) for axis in source], x.dtype)
-    return table[(x + len(source)) % len(source)]
+    return np.array([target.index(axis) for axis in source], dtype)
 
 
 @kernel(VEC_PERMUTE)
@@ -211,6 +220,6 @@ def _written(xp: Any, x: Array, i: Array, v: Array, how: str) -> Array:
     result = x.copy()
     if how == "set":
         result[i] = v
-    else:
+    elif native_arrays.combined(native_arrays.ADD, v, i, result, native_arrays.ALL_INSIDE) is None:
         np.add.at(result, i, v)
     return result

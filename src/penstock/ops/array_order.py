@@ -230,7 +230,24 @@ REVERSE_SEQUENCE = define_op(
 )
 
 
-@kernel(REVERSE_SEQUENCE)
+@host_kernel(REVERSE_SEQUENCE)
+def _reverse_sequence_host(
+    ctx: KernelContext, x: Array, lengths: Array, *, seq_dim: int, batch_dim: int
+) -> Array:
+    size = x.shape[seq_dim]
+    # lengths below 0 are large ones without a sign; they are refused there
+    if lengths.size and np.maximum.reduce(lengths.view(f"u{lengths.itemsize}")) > size:
+        return _reverse_sequence(ctx, np, x, lengths, seq_dim=seq_dim, batch_dim=batch_dim)
+    place, length = np.arange(size), lengths[:, None]
+    place = np.where(place < length, length - 1 - place, place)
+    rows = x.swapaxes(0, batch_dim)  # the axis of sequences may be where that of batches was
+    axis = batch_dim if seq_dim == 0 else seq_dim
+    rows = rows.swapaxes(1, axis)
+    taken = rows[np.arange(len(rows))[:, None], place]
+    return taken.swapaxes(1, axis).swapaxes(0, batch_dim)
+
+
+@compiled_kernel(REVERSE_SEQUENCE)
 def _reverse_sequence(
     ctx: KernelContext, xp: Any, x: Array, lengths: Array, *, seq_dim: int, batch_dim: int
 ) -> Array:

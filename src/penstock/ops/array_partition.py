@@ -49,8 +49,10 @@ PARTITION = define_op(
 
 @host_kernel(PARTITION, limit=1 << 62)
 def _partition(ctx: KernelContext, data: Array, partitions: Array, *, num_partitions: int) -> Any:
-    rows = data.reshape(partitions.size, *data.shape[partitions.ndim :])
-    found = native_arrays.dealt(rows, partitions.reshape(-1), num_partitions)
+    rows, ids = data, partitions
+    if ids.ndim != 1:
+        rows, ids = data.reshape(ids.size, *data.shape[ids.ndim :]), ids.reshape(-1)
+    found = native_arrays.dealt(rows, ids, num_partitions)
     if found is not None:
         return found
     wrong = (partitions < 0) | (partitions >= num_partitions)
@@ -106,8 +108,9 @@ def _stitch_shape(c: ShapeContext) -> Dims:
 def _stitched_size(indices: list[Array]) -> int:
     """How many rows there will be; refuses places that cannot be."""
     given = [i for i in indices if i.size]
-    # As numbers without a sign negative ones are beyond all others.
-    most = max((int(np.maximum.reduce(i.view(np.uint32), None)) for i in given), default=-1)
+    most = -1
+    for each in given:  # as numbers without a sign negative ones are beyond all others
+        most = max(most, int(np.maximum.reduce(each.view(np.uint32), None)))
     if most + 1 < 1 << 31:
         return most + 1
     low = min((int(i.min()) for i in given), default=0)

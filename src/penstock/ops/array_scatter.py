@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_arrays, native_places
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
@@ -124,6 +125,13 @@ def _scatter_nd_compiled(
     )
 
 
+_NATIVE = {  # what the library calls what NumPy does
+    np.add: native_arrays.ADD,
+    np.subtract: native_arrays.SUBTRACT,
+    np.minimum: native_arrays.SMALLEST,
+    np.maximum: native_arrays.LARGEST,
+    None: native_arrays.REPLACE,
+}
 _HOST: dict[str, Any] = {
     "Add": np.add,
     "Sub": np.subtract,
@@ -137,6 +145,9 @@ def _host_scatter(
     ctx: KernelContext, result: Array, indices: Array, updates: Array, policy: str, ufunc: Any
 ) -> None:
     """Writes `updates` into `result`, which is ours."""
+    fits = policy != "IGNORE" and updates.size and updates.dtype == result.dtype
+    if fits and native_places.scattered(_NATIVE[ufunc], result, indices, updates):
+        return
     places, ok = places_of(ctx, np, indices, result.shape, policy, "tensor")
     if policy == "IGNORE":
         places, updates = tuple(p[ok] for p in places), updates[ok]

@@ -122,6 +122,7 @@ UNIQUE_V2 = define_op(
     "UniqueV2(x: T, axis: Taxis; T: type, Taxis: {int32, int64} = int64, out_idx: {int32, int64} "
     "= int32) -> y: T, idx: out_idx",
     shape=_unique_v2_shape,
+    host_inputs=("axis",),
     doc="The distinct slices along an axis, and for each slice the number of its distinct one.",
 ).without_gradient("which slices are distinct does not change smoothly")
 
@@ -137,6 +138,7 @@ UNIQUE_WITH_COUNTS_V2 = define_op(
     "{int32, int64} = int32) -> y: T, "
     "idx: out_idx, count: out_idx",
     shape=lambda c: [*_unique_v2_shape(c), (None,)],
+    host_inputs=("axis",),
     doc=(
         "The distinct slices along an axis, for each slice the number of its distinct one, and "
         "how often each occurs."

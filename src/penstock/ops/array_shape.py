@@ -38,7 +38,8 @@ SHAPE_N = define_op(
 
 @kernel(SHAPE_N, limit=VIEW)
 def _shape_n(xp: Any, inputs: list[Array], *, out_type: Any) -> list[Array]:
-    return [np.array(np.shape(x), out_type.numpy_dtype) for x in inputs]
+    dtype = out_type.numpy_dtype
+    return [np.array(x.shape, dtype) for x in inputs]
 
 
 SIZE = define_op(
@@ -102,7 +103,11 @@ EXPAND_DIMS = define_op(
 
 @kernel(EXPAND_DIMS, limit=VIEW)
 def _expand_dims(xp: Any, x: Array, dim: Array) -> Array:
-    return xp.expand_dims(x, int(dim.reshape(())))
+    axis = int(dim.reshape(()))
+    if xp is np:
+        axis = axis if axis >= 0 else axis + x.ndim + 1
+        return x[(*(slice(None),) * axis, None, ...)]
+    return xp.expand_dims(x, axis)
 
 
 @EXPAND_DIMS.gradient

@@ -4,6 +4,7 @@ Each is a reshape, a transposition and another reshape; the gradient is the oper
 direction.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.graph.static_values import constant_value
+from penstock.ops.array_pad import padded
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import int32
@@ -247,31 +249,40 @@ BATCH_TO_SPACE = define_op(
 
 
 def _space_to_batch(xp: Any, x: Array, block: list[int], pads: list[list[int]]) -> Array:
-    count = len(block)
-    rest = x.shape[1 + count :]
-    padded = xp.pad(x, [[0, 0], *pads, *[[0, 0]] * len(rest)])
-    sizes = [n // b for n, b in zip(padded.shape[1 : 1 + count], block, strict=True)]
-    cut = padded.reshape(
-        (x.shape[0], *[v for pair in zip(sizes, block, strict=True) for v in pair], *rest)
-    )
+    count, dims = len(block), x.shape
+    rest = dims[1 + count :]
+    if any(map(any, pads)):
+        pairs = [[0, 0], *pads, *[[0, 0]] * len(rest)]
+        x = padded(x, pairs) if xp is np else xp.pad(x, pairs)
+    cut: list[int] = [dims[0]]
+    sizes = []
+    for n, b in zip(x.shape[1 : 1 + count], block, strict=True):
+        sizes.append(n // b)
+        cut += (n // b, b)
     order = [
         *range(2, 2 + 2 * count, 2),
         0,
         *range(1, 1 + 2 * count, 2),
-        *range(1 + 2 * count, cut.ndim),
+        *range(1 + 2 * count, len(dims) + count),
     ]
-    return xp.transpose(cut, order).reshape((x.shape[0] * int(np.prod(block)), *sizes, *rest))
+    moved = x.reshape((*cut, *rest)).transpose(order)
+    return moved.reshape((dims[0] * math.prod(block), *sizes, *rest))
 
 
-def _batch_to_space(xp: Any, x: Array, block: list[int], crops: list[list[int]]) -> Array:
-    count = len(block)
-    sizes, rest = x.shape[1 : 1 + count], x.shape[1 + count :]
-    batch = x.shape[0] // int(np.prod(block))
+def _batch_to_space(x: Array, block: list[int], crops: list[list[int]]) -> Array:
+    count, dims = len(block), x.shape
+    sizes, rest = dims[1 : 1 + count], dims[1 + count :]
+    batch = dims[0] // math.prod(block)
     cut = x.reshape((*block, batch, *sizes, *rest))
-    pairs = [axis for i in range(count) for axis in (count + 1 + i, i)]
-    joined = xp.transpose(cut, [count, *pairs, *range(2 * count + 1, cut.ndim)])
-    whole = joined.reshape((batch, *[n * b for n, b in zip(sizes, block, strict=True)], *rest))
-    index = [slice(a, n - b) for (a, b), n in zip(crops, whole.shape[1 : 1 + count], strict=True)]
+    order = [count]
+    for i in range(count):
+        order += (count + 1 + i, i)
+    joined = cut.transpose([*order, *range(2 * count + 1, len(dims) + count)])
+    wide = [n * b for n, b in zip(sizes, block, strict=True)]
+    whole = joined.reshape((batch, *wide, *rest))
+    if not any(map(any, crops)):
+        return whole
+    index = [slice(a, n - b) for (a, b), n in zip(crops, wide, strict=True)]
     return whole[(slice(None), *index)]
 
 
@@ -282,7 +293,7 @@ def _space_to_batch_nd(xp: Any, x: Array, block: Array, paddings: Array) -> Arra
 
 @kernel(BATCH_TO_SPACE_ND)
 def _batch_to_space_nd(xp: Any, x: Array, block: Array, crops: Array) -> Array:
-    return _batch_to_space(xp, x, block.tolist(), crops.tolist())
+    return _batch_to_space(x, block.tolist(), crops.tolist())
 
 
 @kernel(SPACE_TO_BATCH)
@@ -292,7 +303,7 @@ def _space_to_batch_2d(xp: Any, x: Array, paddings: Array, *, block_size: int) -
 
 @kernel(BATCH_TO_SPACE)
 def _batch_to_space_2d(xp: Any, x: Array, crops: Array, *, block_size: int) -> Array:
-    return _batch_to_space(xp, x, [block_size] * 2, crops.tolist())
+    return _batch_to_space(x, [block_size] * 2, crops.tolist())
 
 
 @SPACE_TO_BATCH_ND.gradient

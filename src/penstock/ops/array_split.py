@@ -1,5 +1,6 @@
 """Cutting along an axis: split."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,12 @@ SPLIT = define_op(
 
 @kernel(SPLIT, limit=1 << 62)  # views
 def _split(xp: Any, split_dim: Array, value: Array, *, num_split: int) -> list[Array]:
-    return list(xp.split(value, num_split, int(split_dim.reshape(()))))
+    axis = int(split_dim.reshape(()))
+    if xp is not np:
+        return list(xp.split(value, num_split, axis))
+    size = value.shape[axis] // num_split
+    lead = (slice(None),) * (axis % value.ndim)
+    return [value[(*lead, slice(i * size, (i + 1) * size))] for i in range(num_split)]
 
 
 @SPLIT.gradient
@@ -128,9 +134,13 @@ SPLIT_V = define_op(
 @kernel(SPLIT_V, limit=1 << 62)  # views
 def _split_v(xp: Any, value: Array, size_splits: Array, split_dim: Array) -> list[Array]:
     axis = int(split_dim.reshape(()))
-    sizes = size_splits.astype(np.int64)
-    sizes = np.where(sizes < 0, value.shape[axis] - sizes[sizes >= 0].sum(), sizes)
-    return list(xp.split(value, np.cumsum(sizes)[:-1].tolist(), axis))
+    sizes = size_splits.tolist()
+    rest = value.shape[axis] - sum(n for n in sizes if n >= 0)
+    ends = list(itertools.accumulate(rest if n < 0 else n for n in sizes))
+    if xp is not np:
+        return list(xp.split(value, ends[:-1], axis))
+    lead = (slice(None),) * (axis % value.ndim)
+    return [value[(*lead, slice(*pair))] for pair in itertools.pairwise([0, *ends])]
 
 
 @SPLIT_V.gradient

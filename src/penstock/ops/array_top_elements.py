@@ -103,15 +103,20 @@ APPROX_TOP_K = define_op(
 def _approx_top_k(
     xp: Any, x: Array, *, k: int, reduction_dimension: int, is_max_k: bool
 ) -> tuple[Array, Array]:
-    last = xp.moveaxis(x, reduction_dimension, -1)
+    at_end = reduction_dimension in (-1, x.ndim - 1)
+    last = x if at_end else xp.moveaxis(x, reduction_dimension, -1)
     keys = last if is_max_k else -last
     if xp is np:
-        values, places = largest(keys.astype(np.float32), k)
+        values, places = largest(keys.astype(np.float32, copy=False), k)
     else:
         values, places = lax.top_k(keys, k)
     values = values if is_max_k else -values
-    moved = (xp.moveaxis(a, -1, reduction_dimension) for a in (values, places.astype(np.int32)))
-    return tuple(moved)
+    places = places.astype(np.int32)
+    if at_end:
+        return values, places
+    return xp.moveaxis(values, -1, reduction_dimension), xp.moveaxis(
+        places, -1, reduction_dimension
+    )
 
 
 @APPROX_TOP_K.gradient

@@ -92,6 +92,8 @@ def _decode_wav(
     channels = desired_channels if desired_channels >= 0 else found.shape[1]
     if frames * channels > _MOST_VALUES:
         raise _refusal(f"{frames} frames of {channels} channels, more than {_MOST_VALUES} values")
+    if (frames, channels) == found.shape:
+        return found, np.int32(rate)
     result = np.zeros((frames, channels), np.float32)
     kept = min(frames, len(found))
     # Channels that the file does not have repeat its last.

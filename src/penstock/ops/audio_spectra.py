@@ -1,5 +1,6 @@
 """What sounds are made of: the spectra of windows, and their mel-frequency cepstrum."""
 
+import functools
 import math
 from typing import Any
 
@@ -12,6 +13,7 @@ from penstock.core.shapes import ShapeContext
 from penstock.types.dims import Dims
 
 Array = Any
+_KNOWN = 64  # windows and filters that are kept, for each function
 _LEAST = 1e-12  # of what a logarithm is taken
 
 
@@ -38,6 +40,12 @@ SPECTROGRAM = define_op(
 ).without_gradient("use tf.signal.stft for spectra with gradients")
 
 
+@functools.lru_cache(_KNOWN)
+def _hann(size: int) -> Array:
+    """Hann's window of this size."""
+    return 0.5 - 0.5 * np.cos(2 * math.pi * np.arange(size) / size)
+
+
 @kernel(SPECTROGRAM)
 def _spectrogram(
     xp: Any, input: Array, *, window_size: int, stride: int, magnitude_squared: bool
@@ -46,7 +54,15 @@ def _spectrogram(
     frequencies = _length(window_size) // 2 + 1
     if not count:
         return xp.zeros((input.shape[1], 0, frequencies), np.float32)
-    hann = 0.5 - 0.5 * np.cos(2 * math.pi * np.arange(window_size) / window_size)
+    hann = _hann(window_size)
+    if xp is np:
+        sound = np.ascontiguousarray(input.T, np.float64)
+        steps = (sound.strides[0], stride * sound.itemsize, sound.itemsize)
+        shape = (len(sound), count, window_size)
+        windows = np.ndarray(shape, sound.dtype, sound, 0, steps) * hann
+        found = np.fft.rfft(windows, _length(window_size))
+        power = found.real**2 + found.imag**2
+        return (power if magnitude_squared else np.sqrt(power)).astype(np.float32)
     places = np.arange(count)[:, None] * stride + np.arange(window_size)
     windows = xp.take(xp.transpose(input).astype(np.float64), places, axis=1) * hann
     found = xp.fft.rfft(windows, _length(window_size), axis=-1)
@@ -80,6 +96,7 @@ def _mel(hertz: Array) -> Array:
     return 1127.0 * np.log1p(hertz / 700.0)
 
 
+@functools.lru_cache(_KNOWN)
 def _filters(size: int, rate: int, low: float, high: float, bands: int) -> Array:
     """Triangles on the mel scale, [frequencies, bands]."""
     step = 0.5 * rate / (size - 1)
@@ -90,6 +107,13 @@ def _filters(size: int, rate: int, low: float, high: float, bands: int) -> Array
     fall = (edges[2:] - mel) / np.diff(edges)[1:]
     inside = (number >= int(1.5 + low / step)) & (number <= int(high / step))
     return np.maximum(0.0, np.minimum(rise, fall)) * inside[:, None]
+
+
+@functools.lru_cache(_KNOWN)
+def _cosines(bands: int, count: int) -> Array:
+    """The first columns of a cosine transform of so many numbers, [bands, count]."""
+    waves = np.outer(np.arange(bands) + 0.5, np.arange(count))
+    return math.sqrt(2.0 / bands) * np.cos(math.pi / bands * waves)
 
 
 @kernel(MFCC)
@@ -113,6 +137,5 @@ def _mfcc(
         )
     filters = _filters(size, rate, lower_frequency_limit, upper_frequency_limit, bands)
     loud = xp.matmul(xp.sqrt(spectrogram.astype(np.float64)), filters)
-    waves = np.outer(np.arange(bands) + 0.5, np.arange(dct_coefficient_count))
-    table = math.sqrt(2.0 / bands) * np.cos(math.pi / bands * waves)
+    table = _cosines(bands, dct_coefficient_count)
     return xp.matmul(xp.log(xp.maximum(loud, _LEAST)), table).astype(np.float32)

@@ -90,21 +90,29 @@ KMEANS = define_op(
 @host_kernel(KMEANS)
 def _kmeans(points: Array, num_to_sample: Array, seed: Array, retries: Array) -> Array:
     count, tries = int(num_to_sample), int(retries)
-    for ok, text in (
-        (count > 0, f"num_to_sample > 0, got {count}"),
-        (count <= len(points), f"num_to_sample <= points.rows(), got {count} vs {len(points)}"),
-        (int(seed) >= 0, f"seed >= 0, got {int(seed)}"),
-        (tries >= 0, f"num_retries_per_sample >= 0, got {tries}"),
-    ):
+    checks = (
+        ()
+        if 0 < count <= len(points) and int(seed) >= 0 and tries >= 0
+        else (
+            (count > 0, f"num_to_sample > 0, got {count}"),
+            (count <= len(points), f"num_to_sample <= points.rows(), got {count} vs {len(points)}"),
+            (int(seed) >= 0, f"seed >= 0, got {int(seed)}"),
+            (tries >= 0, f"num_retries_per_sample >= 0, got {tries}"),
+        )
+    )
+    for ok, text in checks:
         if not ok:
             raise invalid(f"KmeansPlusPlusInitialization: expected {text}.")
     rng = np.random.default_rng(int(seed))
     chosen = [int(rng.integers(len(points)))]
     nearest = _nearer(points, chosen[0], None)
     while len(chosen) < count:
-        total = nearest.sum()
+        total = np.add.reduce(nearest)
         weights = nearest / total if total > 0 else np.full(len(points), 1 / len(points))
         drawn = _choice(rng, weights, tries + 1).tolist()
+        if not tries and len(chosen) + 1 == count:  # nobody asks for distances any more
+            chosen += drawn
+            break
         options = [_nearer(points, place, nearest) for place in drawn]
         best = int(np.argmin([option.sum() for option in options])) if tries else 0
         chosen.append(drawn[best])

@@ -236,7 +236,7 @@ def case(
             " as `lambda: value`."
         )
     if state.graph is None:
-        true = [f for p, f in pairs if bool(p)]
+        true = [f for p, f in pairs if _is_true(p, "tf.case")]
         if exclusive and len(true) > 1:
             raise _refused(
                 pairs, "more than one condition is true", "at most one", "exclusive=False"
@@ -328,17 +328,17 @@ def _refused(
 # ---- common steps ----------------------------------------------------------------------------
 
 
-def _is_true(pred: Any) -> bool:
+def _is_true(pred: Any, what: str = "tf.cond") -> bool:
     """The truth of an eager predicate: that of its one element, if it is no number or string."""
     if isinstance(pred, (bool, np.bool_, int, float, str)):
         return bool(pred)
     try:
         tensor = convert_to_tensor(pred)
     except (TypeError, ValueError) as problem:
-        raise ValueError(f"tf.cond{_at()}: expected 'pred' to be a boolean: {problem}") from problem
+        raise ValueError(f"{what}{_at()}: expected 'pred' to be a boolean: {problem}") from problem
     if tensor.shape.num_elements() != 1:
         raise ValueError(
-            f"tf.cond{_at()}: expected 'pred' to be one boolean, got shape {tensor.shape}. Use"
+            f"{what}{_at()}: expected 'pred' to be one boolean, got shape {tensor.shape}. Use"
             " tf.reduce_any or tf.reduce_all."
         )
     return bool(tensor)

@@ -63,6 +63,8 @@ def combinations(columns: Sequence[Column]) -> tuple[list[Array], Array]:
     """
     if not columns:
         return [], np.zeros(0, np.int64)
+    if all((c.counts == 1).all() for c in columns):  # the usual case
+        return [np.arange(len(columns[0].counts)) for _ in columns], columns[0].counts
     sizes = functools.reduce(np.multiply, (c.counts for c in columns))
     _check_number(columns)
     rest = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)

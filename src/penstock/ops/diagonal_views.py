@@ -28,6 +28,7 @@ def with_diagonal(x: Array, diagonal: Array, k: int) -> Array:
 
 def of_diagonal(diagonal: Array, rows: int, cols: int, padding: Any, k: int) -> Array:
     """Matrices [..., rows, cols] of `padding` with this diagonal k."""
-    result = np.full((*diagonal.shape[:-1], rows, cols), padding, diagonal.dtype)
+    result = np.empty((*diagonal.shape[:-1], rows, cols), diagonal.dtype)
+    result[...] = padding
     diagonal_view(result, k)[...] = diagonal
     return result

@@ -222,6 +222,7 @@ def _three_scalars(c: ShapeContext) -> Dims:
 SHARDED_FILENAME = define_op(
     "ShardedFilename(basename: string, shard: int32, num_shards: int32) -> filename: string",
     shape=_three_scalars,
+    host_inputs=("shard", "num_shards"),
     doc="The name of one part of a file that is written in several.",
 ).not_differentiable("names are strings")
 
@@ -241,6 +242,7 @@ def _two_scalars(c: ShapeContext) -> Dims:
 SHARDED_FILESPEC = define_op(
     "ShardedFilespec(basename: string, num_shards: int32) -> filename: string",
     shape=_two_scalars,
+    host_inputs=("num_shards",),
     doc="A pattern for the names of all parts of a file that is written in several.",
 ).not_differentiable("names are strings")
 

@@ -14,7 +14,7 @@ from penstock.core import native_matrices
 from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.linalg_host import ANY_SIZE, substitute
+from penstock.ops.linalg_host import ANY_SIZE, FEW_ROWS, substitute
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 
@@ -38,6 +38,12 @@ CHOLESKY_GRAD = define_op(
 @host_kernel(CHOLESKY_GRAD, limit=ANY_SIZE, available=native_matrices.LIBRARY.is_in_use)
 def _cholesky_grad_host(l: Array, grad: Array) -> Array:  # noqa: E741  TensorFlow's name
     wide = np.float32 if l.dtype == np.float16 else l.dtype
+    if l.shape[-1] <= FEW_ROWS:
+        found = native_matrices.cholesky_gradient(
+            l.astype(wide, copy=False), grad.astype(wide, copy=False)
+        )
+        if found is not None:
+            return found.astype(l.dtype, copy=False)
     lower = np.tril(l.astype(wide))
     half = np.tril(np.swapaxes(lower, -1, -2) @ grad.astype(wide))
     half *= 1 - 0.5 * np.eye(l.shape[-1], dtype=wide)

@@ -49,12 +49,15 @@ def without_matrix(c: ShapeContext) -> Dims:
 
 def wide(x: Array) -> Array:
     """Floating arrays of 16 bits in float32, others as they are: what LAPACK is given."""
-    lapack.note(x)
+    if x.__class__ is not np.ndarray:
+        lapack.note(x)
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
 def turned(xp: Any, x: Array) -> Array:
     """The conjugate transposes."""
+    if xp is np and x.dtype.kind == "f":
+        return x.swapaxes(-1, -2)
     return xp.conj(xp.swapaxes(x, -1, -2))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_matrices
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import compiled_kernel, host_kernel, kernel
@@ -18,6 +19,7 @@ from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_diag import band_part, diag, diag_part, set_diag
 from penstock.ops.linalg_common import NUMBERS, adjoint, by_matrix, chain, square, turned, wide
+from penstock.ops.linalg_host import FEW_ROWS
 from penstock.ops.linalg_solve import inv, triangular_solve
 from penstock.ops.math_cast import cast, real
 from penstock.ops.math_division import div_no_nan
@@ -101,7 +103,12 @@ QR = define_op(
 
 @kernel(QR)
 def _qr(xp: Any, input: Array, *, full_matrices: bool) -> tuple[Array, Array]:
-    q, r = xp.linalg.qr(wide(input), mode="complete" if full_matrices else "reduced")
+    input = wide(input)
+    if xp is np and max(input.shape[-2:]) <= FEW_ROWS:
+        found = native_matrices.qr(input, full_matrices)
+        if found is not None:
+            return found
+    q, r = xp.linalg.qr(input, mode="complete" if full_matrices else "reduced")
     return q, r
 
 
@@ -178,7 +185,7 @@ def _svd_parts(xp: Any, x: Array, compute_uv: bool, full: bool) -> tuple[Array, 
         nothing = xp.zeros((0,), x.dtype)
         return xp.linalg.svd(x, compute_uv=False).astype(x.dtype), nothing, nothing
     u, s, vh = xp.linalg.svd(x, full_matrices=full)
-    return s.astype(x.dtype), u, turned(xp, vh)
+    return s.astype(x.dtype, copy=False), u, turned(xp, vh)
 
 
 @host_kernel(SVD)
@@ -266,6 +273,8 @@ EIGH = define_op(
 
 def _finite_only(xp: Any, x: Array, *results: Array) -> list[Array]:
     """Results, as NaN where a matrix is not finite: LAPACK would give any numbers."""
+    if xp is np and np.count_nonzero(np.isfinite(x)) == x.size:
+        return list(results)
     fine = xp.isfinite(xp.tril(x)).all(axis=(-1, -2))
     return [
         xp.where(fine.reshape(fine.shape + (1,) * (r.ndim - fine.ndim)), r, np.nan) for r in results
@@ -280,7 +289,7 @@ def eigh_on_host(x: Array, *, compute_v: bool) -> tuple[Array, Array]:
         values = _finite_only(np, x, by_matrix(np.linalg.eigvalsh, x))[0]
         return values.astype(x.dtype), np.zeros((0,), x.dtype)
     values, vectors = _finite_only(np, x, *by_matrix(lambda m: tuple(np.linalg.eigh(m)), x))
-    return values.astype(x.dtype), vectors
+    return values.astype(x.dtype, copy=False), vectors
 
 
 @compiled_kernel(EIGH)
@@ -341,7 +350,7 @@ EIG = define_op(
 @host_kernel(EIG)
 def _eig_host(x: Array, *, compute_v: bool, Tout: DType) -> tuple[Array, Array]:
     kind = Tout.numpy_dtype
-    if not np.isfinite(x).all():
+    if np.count_nonzero(np.isfinite(x)) != x.size:
         nan = np.full(x.shape, np.nan, kind)
         return nan[..., 0], nan if compute_v else np.zeros((0,), kind)
     if not compute_v:

@@ -23,6 +23,7 @@ from penstock.ops.array_join import concat
 from penstock.ops.array_sort import argsort
 from penstock.ops.linalg_common import NUMBERS, adjoint, flat_stack, square, turned, wide
 from penstock.ops.linalg_decompose import svd
+from penstock.ops.linalg_host import identity, solved
 from penstock.ops.linalg_solve import cholesky, cholesky_solve, solve, triangular_solve
 from penstock.ops.math_arithmetic import conjugate
 from penstock.ops.math_cast import cast
@@ -139,6 +140,7 @@ LOGARITHM = define_op(
     shape=square,
     doc="The principal logarithms of matrices. Host only.",
 ).without_gradient("TensorFlow has none; take the eigenvalues' logarithms instead")
+_ROUNDING = 1e-13  # of the largest eigenvalue: smaller ones may be zeros
 FAR = 1e6  # condition of the eigenvectors from which they are not relied upon
 
 
@@ -167,12 +169,39 @@ def _log_by_steps(a: Array) -> Array:
     return np.ldexp(1.0, halvings) * sum(parts)
 
 
+def _of_hermitian(stack: Array, scalar: Any) -> Array | None:
+    """The function of self-adjoint matrices, whose vectors are orthogonal and need no inverse.
+
+    None where one is not, and for those that are nearly singular: what is not 0 for rounding alone
+    decides on the logarithm.
+    """
+    if not stack.size or np.count_nonzero(stack != stack.conj().swapaxes(-1, -2)):
+        return None
+    try:
+        values, vectors = np.linalg.eigh(stack if np.count_nonzero(stack.imag) else stack.real)
+    except np.linalg.LinAlgError:
+        return None
+    sizes = np.abs(values)
+    known = np.minimum.reduce(sizes, -1) > _ROUNDING * np.maximum.reduce(sizes, -1)
+    if np.count_nonzero(known) < len(stack):
+        return None
+    scaled = vectors * scalar(values.astype(np.complex128))[:, None]
+    return scaled @ vectors.conj().swapaxes(-1, -2)
+
+
 def _each(x: Array, scalar: Any, by_steps: Any) -> Array:
     """A function of each matrix through its eigenvalues where the vectors are good enough."""
     stack = flat_stack(x).astype(np.complex128)
+    whole = _of_hermitian(stack, scalar)
+    if whole is not None:
+        return whole.reshape(x.shape)
     result = np.empty_like(stack)
     for i, matrix in enumerate(stack):
         try:
+            found = _of_hermitian(matrix[None], scalar)
+            if found is not None:
+                result[i] = found[0]
+                continue
             values, vectors = np.linalg.eig(matrix)
             if not matrix.size or np.linalg.cond(vectors) < FAR:
                 result[i] = (vectors * scalar(values)) @ np.linalg.inv(vectors)
@@ -188,6 +217,8 @@ def _square_root(x: Array) -> Array:
     result = _each(x, np.sqrt, _root_by_steps)
     if x.dtype.kind == "c":
         return result.astype(x.dtype)
+    if not np.count_nonzero(result.imag):
+        return result.real.astype(x.dtype)
     largest = np.abs(result).max((-1, -2), initial=0)
     imaginary = np.abs(result.imag).max((-1, -2), initial=0) > 1e-6 * largest
     return np.where(imaginary[..., None, None], np.nan, result.real).astype(x.dtype)
@@ -276,18 +307,32 @@ def _least_squares(
         return turned(xp, vh) @ (inverse[..., None].astype(a.dtype) * (turned(xp, u) @ b))
     tall = a.shape[-2] >= a.shape[-1]
     gram = turned(xp, a) @ a if tall else a @ turned(xp, a)
-    gram = gram + (xp.eye(gram.shape[-1]) * l2).astype(a.dtype)
+    one = identity(gram.shape[-1], np.dtype(np.float64)) if xp is np else xp.eye(gram.shape[-1])
+    gram = gram + (one * l2).astype(a.dtype)
+    right = turned(xp, a) @ b if tall else b
+    if xp is np:
+        found = _solved(gram, right)
+        if found is not None:
+            return found if tall else turned(np, a) @ found
     ctx.check(
-        (xp.abs(xp.linalg.det(gram)) > 0).all(),
+        (xp.abs(xp.linalg.slogdet(gram)[0]) > 0).all(),  # a determinant may underflow
         errors.InvalidArgumentError,
         lambda: (
             "Input matrix was rank deficient or ill-conditioned: expected one of full rank. Pass "
             "fast=False, or a larger l2_regularizer."
         ),
     )
-    if tall:
-        return xp.linalg.solve(gram, turned(xp, a) @ b)
-    return turned(xp, a) @ xp.linalg.solve(gram, b)
+    found = xp.linalg.solve(gram, right)
+    return found if tall else turned(xp, a) @ found
+
+
+def _solved(gram: Array, right: Array) -> Array | None:
+    """The solution on the host; None where there may be none."""
+    try:
+        found = solved(gram, right)
+    except np.linalg.LinAlgError:
+        return None
+    return None if np.count_nonzero(np.isnan(found)) else found
 
 
 def _gram(a: Any, tall: bool, l2: Any) -> Any:
@@ -311,15 +356,15 @@ def _least_squares_gradient(op: Any, grad: Any) -> list[Any]:
             f"MatrixSolveLs: expected known sizes of the matrices for the gradient, got shape "
             f"{a.shape}. Set them with tf.ensure_shape."
         )
-    gram = _gram(a, tall, l2)
+    factor = cholesky(_gram(a, tall, l2))  # which lets NaN through
     if tall:
-        z = solve(gram, grad)
+        z = cholesky_solve(factor, grad)
         error = execute("Sub", (b, matmul(a, x)))
         by_a = execute(
             "Sub", (matmul(error, z, adjoint_b=True), matmul(matmul(a, z), x, adjoint_b=True))
         )
         return [by_a, matmul(a, z), None]
-    w, u = solve(gram, b), solve(gram, matmul(a, grad))
+    w, u = cholesky_solve(factor, b), cholesky_solve(factor, matmul(a, grad))
     rest = execute("Sub", (grad, matmul(a, u, adjoint_a=True)))
     by_a = execute("Sub", (matmul(w, rest, adjoint_b=True), matmul(u, x, adjoint_b=True)))
     return [by_a, u, None]

@@ -4,6 +4,7 @@ Native code takes matrices of up to `BLOCK` rows; of larger ones most of the wor
 NumPy does. Without native code both go row by row in NumPy.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,20 @@ from penstock.ops.linalg_common import flat_stack, turned
 
 Array = Any  # numpy.ndarray
 ANY_SIZE = 1 << 40  # elements up to which native code is preferred to XLA's
+FEW_ROWS = 48  # rows up to which native code solves equations sooner than NumPy's call of LAPACK
 BLOCK = 256  # rows up to which native code takes a matrix as a whole
+
+
+def solved(a: Array, b: Array) -> Array:
+    """The solutions of equations of stacks that are the same; LinAlgError where a pivot is zero."""
+    found = native_matrices.solved(a, b) if a.shape[-1] <= FEW_ROWS else None
+    return np.linalg.solve(a, b) if found is None else found
+
+
+@functools.lru_cache(256)
+def identity(side: int, dtype: np.dtype[Any]) -> Array:
+    """The unit matrix, which is not to be written to."""
+    return np.eye(side, dtype=dtype)
 
 
 def substitute(a: Array, b: Array, lower: bool, adjoint: bool = False) -> Array:

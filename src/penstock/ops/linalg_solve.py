@@ -30,7 +30,15 @@ from penstock.ops.linalg_common import (
     wide,
     without_matrix,
 )
-from penstock.ops.linalg_host import ANY_SIZE, lu_by_columns, lu_decomposed, substitute
+from penstock.ops.linalg_host import (
+    ANY_SIZE,
+    FEW_ROWS,
+    identity,
+    lu_by_columns,
+    lu_decomposed,
+    solved,
+    substitute,
+)
 from penstock.ops.math_arithmetic import conjugate, sum_like
 from penstock.ops.math_cast import real
 from penstock.ops.math_matmul import matmul
@@ -68,7 +76,9 @@ CHOLESKY = define_op(
 
 @host_kernel(CHOLESKY)
 def _cholesky(x: Array) -> Array:
-    return by_matrix(np.linalg.cholesky, wide(x))
+    x = wide(x)
+    found = native_matrices.cholesky(x) if x.shape[-1] <= FEW_ROWS else None
+    return by_matrix(np.linalg.cholesky, x) if found is None else found
 
 
 @compiled_kernel(CHOLESKY)
@@ -232,12 +242,18 @@ LU = define_op(
 
 def _require_first(ctx: KernelContext, xp: Any, x: Array, what: str) -> None:
     """Refuses matrices whose first element is NaN: there is no row with a larger one."""
+    if xp is np and x.size == x.shape[-1] * x.shape[-2] > 0:  # one matrix: ten times as fast
+        first = x.item(0)
+        if first == first:
+            return
     known = ~xp.isnan(x[..., :1, :1]).any()
     ctx.check(known, errors.InvalidArgumentError, lambda: f"{what} {NO_PIVOT}")
 
 
 def _require_pivots(ctx: KernelContext, xp: Any, lu: Array, what: str) -> None:
-    pivots = xp.diagonal(lu, axis1=-2, axis2=-1)
+    pivots = lu.diagonal(axis1=-2, axis2=-1)
+    if xp is np and np.count_nonzero(pivots) == pivots.size:
+        return
     ctx.check((pivots != 0).all(), errors.InvalidArgumentError, lambda: f"{what} {SINGULAR}")
 
 
@@ -344,7 +360,7 @@ def _solve_host(ctx: KernelContext, matrix: Array, rhs: Array, *, adjoint: bool)
     _require_first(ctx, np, matrix, "Input matrix")
     matrix = turned(np, wide(matrix)) if adjoint else wide(matrix)
     try:
-        return np.linalg.solve(matrix, wide(rhs))
+        return solved(matrix, wide(rhs))
     except np.linalg.LinAlgError:
         return _refused(ctx, "Input matrix")
 
@@ -394,8 +410,13 @@ INVERSE = define_op(
 @host_kernel(INVERSE)
 def _inverse_host(ctx: KernelContext, x: Array, *, adjoint: bool) -> Array:
     _require_first(ctx, np, x, "Input")
+    matrix = turned(np, wide(x)) if adjoint else wide(x)
     try:
-        return np.linalg.inv(turned(np, wide(x)) if adjoint else wide(x))
+        if x.shape[-1] > FEW_ROWS:
+            return np.linalg.inv(matrix)
+        one = identity(x.shape[-1], matrix.dtype)
+        alone = x.size == one.size
+        return solved(matrix, one.reshape(x.shape) if alone else np.broadcast_to(one, x.shape))
     except np.linalg.LinAlgError:
         return _refused(ctx, "Input")
 
@@ -455,6 +476,8 @@ def _determinant(xp: Any, x: Array) -> Array:
 @kernel(LOG_DETERMINANT)
 def _log_determinant(xp: Any, x: Array) -> tuple[Array, Array]:
     sign, logarithm = xp.linalg.slogdet(wide(x))
+    if xp is np and not np.count_nonzero(np.isnan(logarithm)):
+        return sign, logarithm.astype(x.dtype, copy=False)
     unknown = sign.dtype.type(complex(np.nan, np.nan) if sign.dtype.kind == "c" else np.nan)
     sign = xp.where(xp.isnan(logarithm), unknown, sign)
     return sign, logarithm.astype(x.dtype)

@@ -101,7 +101,11 @@ def while_loop_v1(
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
 ) -> Any:
-    """`while_loop`; a single loop variable comes back by itself unless `return_same_structure`."""
+    """`while_loop`; of a graph's loop a single variable comes back by itself.
+
+    Args:
+      return_same_structure: whether it comes back as the others do, which eagerly it always does.
+    """
     result = while_loop(
         cond,
         body,
@@ -113,7 +117,8 @@ def while_loop_v1(
         maximum_iterations,
         name,
     )
-    return result[0] if len(loop_vars) == 1 and not return_same_structure else result
+    as_given = return_same_structure or state.graph is None or len(loop_vars) > 1
+    return result if as_given else result[0]
 
 
 def _loop(

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import shapes
+from penstock.core import choosing, shapes
+from penstock.core.composite import IndexedSlices
+from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel, kernel, register_kernel
@@ -238,7 +240,7 @@ def _neg_gradient(op: Any, grad: Any) -> Any:
 MAXIMUM = binary(
     "Maximum",
     "",
-    np.maximum,
+    choosing.maximum,
     "maximum",
     "Returns the larger of x and y element by element; NaN where either is NaN.",
     "Maximum(x: T, y: T; T: realnumbertype) -> z: T",
@@ -248,7 +250,7 @@ maximum = binary_function(MAXIMUM, "maximum", MAXIMUM.doc)
 MINIMUM = binary(
     "Minimum",
     "",
-    np.minimum,
+    choosing.minimum,
     "minimum",
     "Returns the smaller of x and y element by element; NaN where either is NaN.",
     "Minimum(x: T, y: T; T: realnumbertype) -> z: T",
@@ -314,7 +316,7 @@ def _pow_real(x: Array, y: Array) -> Array:
     return result
 
 
-LIKE_UFUNCS.add(_pow_real)
+LIKE_UFUNCS.update({_pow_real, choosing.maximum, choosing.minimum})
 register_kernel(POW, _pow_real, kind="host", types={"T": ["float", "double"]})
 pow = binary_function(POW, "pow", POW.doc)  # the public name
 
@@ -396,6 +398,15 @@ def _tensor_list(inputs: Any, problem: str) -> list[Any]:
         raise ValueError(f"{problem} {reason}") from reason
 
 
+def _check_slices(inputs: Any, problem: str) -> None:
+    """Refuses, in a graph, one of several rows of a tensor whose shape nobody knows."""
+    if state.graph is None or not isinstance(inputs, (list, tuple)) or len(inputs) < 2:
+        return
+    for each in inputs:
+        if isinstance(each, IndexedSlices) and each.dense_shape is None:
+            raise TypeError(f"{problem} Got {each!r}. Make it with dense_shape=...")
+
+
 def add_n(inputs: Any, name: str | None = None) -> Any:
     """Adds all tensors of a list element by element.
 
@@ -407,7 +418,7 @@ def add_n(inputs: Any, name: str | None = None) -> Any:
       A tensor of that dtype and shape.
 
     Raises:
-      TypeError: `inputs` is no list.
+      TypeError: `inputs` is no list, or has slices without a dense shape in a graph.
       ValueError: `inputs` is empty.
       InvalidArgumentError, ValueError: shapes differ.
     """
@@ -415,6 +426,7 @@ def add_n(inputs: Any, name: str | None = None) -> Any:
         "Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype "
         "and shape."
     )
+    _check_slices(inputs, problem)
     tensors = _tensor_list(inputs, problem)
     if len(tensors) == 1:
         return execute("Identity", (tensors[0],), None, name) if name else tensors[0]

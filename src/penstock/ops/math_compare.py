@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.choosing import between, where
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -327,7 +328,7 @@ SELECT = define_op(
 def _select(xp: Any, condition: Array, t: Array, e: Array) -> Array:
     if condition.ndim == 1 and t.ndim > 1:
         condition = condition.reshape((-1,) + (1,) * (t.ndim - 1))
-    return xp.where(condition, t, e)
+    return where(xp, condition, t, e)
 
 
 def _select_v2_shape(c: ShapeContext) -> Dims:
@@ -347,7 +348,7 @@ SELECT_V2 = define_op(
 
 @kernel(SELECT_V2)
 def _select_v2(xp: Any, condition: Array, t: Array, e: Array) -> Array:
-    return xp.where(condition, t, e)
+    return where(xp, condition, t, e)
 
 
 @SELECT.gradient
@@ -396,7 +397,7 @@ CLIP_BY_VALUE = define_op(
 
 @kernel(CLIP_BY_VALUE)
 def _clip_by_value(xp: Any, t: Array, low: Array, high: Array) -> Array:
-    return xp.minimum(xp.maximum(t, low), high)
+    return between(xp, t, low, high)
 
 
 @CLIP_BY_VALUE.gradient

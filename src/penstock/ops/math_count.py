@@ -80,6 +80,15 @@ DENSE_BINCOUNT = define_op(
 ).without_gradient("TensorFlow has none: counts are whole numbers")
 
 
+def _counts_of_vector(ctx: KernelContext, values: Array, size: int, weights: Array) -> Array:
+    """Counts of a vector on the host; the native library refuses values below 0 itself."""
+    found = _counted(values, size, weights)
+    if found is not None:
+        return found
+    _check_values(ctx, np, values)
+    return _counts(np, values, size, weights, False)
+
+
 def _check_values(ctx: KernelContext, xp: Any, values: Array) -> None:
     least = values.min() if values.size else xp.asarray(0)
     ctx.check(
@@ -92,10 +101,6 @@ def _check_values(ctx: KernelContext, xp: Any, values: Array) -> None:
 
 def _counts(xp: Any, values: Array, size: int, weights: Array, binary: bool) -> Array:
     """Counts along the last axis, as one scatter over all rows."""
-    if xp is np and values.ndim == 1 and not binary:
-        found = _counted(values, size, weights)
-        if found is not None:
-            return found
     rows = int(np.prod(values.shape[:-1], dtype=np.int64))
     inside = (values >= 0) & (values < size)
     first = xp.arange(rows, dtype=np.int64).reshape(*values.shape[:-1], 1) * size
@@ -126,8 +131,7 @@ def _counted(values: Array, size: int, weights: Array) -> Array | None:
 @host_kernel(BINCOUNT, limit=1 << 62, available=native_arrays.LIBRARY.is_in_use)
 @host_kernel(BINCOUNT)
 def _bincount(ctx: KernelContext, arr: Array, size: Array, weights: Array) -> Array:
-    _check_values(ctx, np, arr)
-    return _counts(np, arr.reshape(-1), int(size), weights, False)
+    return _counts_of_vector(ctx, arr.reshape(-1), int(size), weights)
 
 
 @compiled_kernel(BINCOUNT)
@@ -140,6 +144,8 @@ def _bincount_compiled(ctx: KernelContext, arr: Array, size: Array, weights: Arr
 def _dense_bincount(
     ctx: KernelContext, x: Array, size: Array, weights: Array, *, binary_output: bool
 ) -> Array:
+    if x.ndim == 1 and not binary_output:
+        return _counts_of_vector(ctx, x, int(size), weights)
     _check_values(ctx, np, x)
     return _counts(np, x, int(size), weights, binary_output)
 

@@ -5,6 +5,7 @@ is known only when it runs. `unsorted_segment_...` takes ids of any order and a 
 a negative id drops its row.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -50,6 +51,14 @@ def jnp_finfo(dtype: np.dtype[Any]) -> Any:
 _START: dict[str, Callable[[np.dtype[Any]], Any]] = {
     "Sum": lambda dtype: 0, "Prod": lambda dtype: 1, "Max": lowest, "Min": _highest,
 }  # fmt: skip
+
+
+@functools.cache
+def _start(kind: str, dtype: np.dtype[Any]) -> Any:
+    """What a segment without rows has before they are combined."""
+    return _START[kind](dtype)
+
+
 _UFUNC = {"Sum": np.add, "Prod": np.multiply, "Max": np.maximum, "Min": np.minimum}
 _AT = {"Sum": "add", "Prod": "multiply", "Max": "max", "Min": "min"}
 
@@ -67,13 +76,18 @@ def _combined(
     kind: str, data: Array, ids: Array, count: int, order: int, sizes: Array | None = None
 ) -> Array | None:
     """Rows combined by id in the native library; None where it does not serve them."""
-    result = np.full((count, *data.shape[1:]), _START[kind](data.dtype), data.dtype)
+    shape = (count, *data.shape[1:])
+    if kind == "Sum":
+        result = np.zeros(shape, data.dtype)
+    else:
+        result = np.empty(shape, data.dtype)
+        result.fill(_start(kind, data.dtype))
     return native_arrays.combined(_OPERATION[kind], data, ids, result, order, sizes=sizes)
 
 
 def _scatter(kind: str, data: Array, ids: Array, count: int, empty: Any) -> Array:
     """Rows combined by id, `empty` where there is none; ids are valid."""
-    start = _START[kind](data.dtype)
+    start = _start(kind, data.dtype)
     result = np.full((count, *data.shape[1:]), start, data.dtype)
     _UFUNC[kind].at(result, ids, data)
     if empty != start:
@@ -100,7 +114,8 @@ def _segment_shape(c: ShapeContext) -> Dims:
             "one segment id for each row",
             f"segment_ids should be the same size as dimension 0 of input: {ids[0]} and {data[0]}",
         )
-    values = c.constant(1)
+    # A kernel finds the number of segments itself: to read it here would check every call's shapes.
+    values = None if c.running else c.constant(1)
     if values is None or wrong:
         return (None, *data[1:])
     return (max(int(values[-1]) + 1, 0) if values.size else 0, *data[1:])
@@ -153,15 +168,17 @@ def _run_natively(kind: str, data: Array, ids: Array, empty: int) -> Array | Non
     count = int(ids[-1]) + 1 if ids.size else 0
     if not 0 <= count <= _SPARSE * (len(ids) + 1):
         return None
-    sizes = np.zeros(count, np.int64)
+    sizes = None if kind in ("Sum", "Prod") else np.zeros(count, np.int64)
     operation = "Sum" if kind == "Mean" else kind
     found = _combined(operation, data, ids, count, native_arrays.RISING, sizes)
-    if found is None:
-        return None
+    if found is None or sizes is None:
+        return found
     if kind == "Mean":
-        column = np.maximum(sizes, 1).reshape((-1,) + (1,) * (data.ndim - 1))
-        return (found / column).astype(data.dtype)
-    if _START[kind](data.dtype) != empty:
+        column = np.maximum(sizes, 1)
+        if data.ndim > 1:
+            column = column.reshape((-1,) + (1,) * (data.ndim - 1))
+        return np.divide(found, column, out=found, casting="unsafe")
+    if np.count_nonzero(sizes) < count:
         found[sizes == 0] = empty
     return found
 
@@ -296,7 +313,9 @@ def _define_unsorted(
     @host_kernel(op)
     def run_host(ctx: Any, data: Array, ids: Array, number: Array) -> Array:
         count = int(number)
-        rows, flat = data.reshape(ids.size, *data.shape[ids.ndim :]), ids.reshape(-1)
+        rows, flat = data, ids
+        if ids.ndim != 1:
+            rows, flat = data.reshape(ids.size, *data.shape[ids.ndim :]), ids.reshape(-1)
         found = _combined(kind, rows, flat, count, native_arrays.NEGATIVE_TOO)
         if found is not None:
             return found

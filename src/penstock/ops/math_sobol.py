@@ -4,9 +4,13 @@ Source: S. Joe and F. Y. Kuo, "Constructing Sobol sequences with better two-dime
 projections", SIAM J. Sci. Comput. 30, 2008; its direction numbers come with SciPy.
 """
 
+import functools
 from typing import Any
 
+import numpy as np
+
 from penstock import errors
+from penstock.core import native_draws
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.lazy_module import LazyModule
@@ -19,7 +23,8 @@ from penstock.types.dtypes import DType, as_dtype
 Array = Any  # numpy.ndarray
 qmc: Any = LazyModule("scipy.stats.qmc")  # jax depends on scipy
 LARGEST_DIM = 21_200
-BITS = 32
+BITS = native_draws.BITS
+_SEEN = 64  # points that are compared
 
 
 def _shape(c: ShapeContext) -> Dims:
@@ -35,6 +40,22 @@ SOBOL = define_op(
     shape=_shape,
     doc="Points of Sobol's sequence, a row each, without the first one at the origin.",
 ).not_differentiable("its inputs are numbers of points")
+
+
+@functools.lru_cache(maxsize=16)
+def _directions(size: int) -> Array | None:
+    """The direction numbers of these dimensions: uint32[size, BITS], or None.
+
+    SciPy's object has them, though not for others to see: they count if they give its points.
+    """
+    sequence = qmc.Sobol(size, scramble=False, bits=BITS)
+    held = getattr(sequence, "_sv", None)
+    if not isinstance(held, np.ndarray) or held.shape != (size, BITS):
+        return None
+    directions = np.ascontiguousarray(held, np.uint32)
+    found = native_draws.sobol(directions, 0, _SEEN, np.dtype(np.float64))
+    same = found is not None and np.array_equal(found, sequence.random(_SEEN))
+    return directions if same else None
 
 
 @host_kernel(SOBOL)
@@ -53,6 +74,11 @@ def _sobol(dim: Array, num_results: Array, skip: Array, *, dtype: DType) -> Arra
     ):
         if not ok:
             raise errors.InvalidArgumentError(None, None, f"SobolSample: {text}.")
+    directions = _directions(size)
+    if directions is not None:
+        found = native_draws.sobol(directions, first + 1, count, dtype.numpy_dtype)
+        if found is not None:
+            return found
     sequence = qmc.Sobol(size, scramble=False, bits=BITS)
     sequence.fast_forward(first + 1)
     return sequence.random(count).astype(dtype.numpy_dtype)

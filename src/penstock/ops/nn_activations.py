@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core import shapes
+from penstock.core.choosing import between, maximum, where
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
@@ -51,7 +52,7 @@ RELU = _define("Relu", RELU_TYPES, "max(features, 0).")
 
 @kernel(RELU)
 def _relu(xp: Any, features: Array) -> Array:
-    return xp.maximum(features, _zero(features))
+    return (maximum if xp is np else xp.maximum)(features, _zero(features))
 
 
 RELU_GRAD = _define_gradient("Relu", "realnumbertype", "features")
@@ -64,7 +65,7 @@ def _flat(features: Any) -> Any:
 
 @kernel(RELU_GRAD)
 def _relu_grad(xp: Any, gradients: Array, features: Array) -> Array:
-    return xp.where(features > _zero(features), gradients, _zero(gradients))
+    return where(xp, features > _zero(features), gradients, _zero(gradients))
 
 
 @RELU.gradient
@@ -82,7 +83,7 @@ RELU6 = _define("Relu6", "realnumbertype", "min(max(features, 0), 6).")
 
 @kernel(RELU6)
 def _relu6(xp: Any, features: Array) -> Array:
-    return xp.minimum(xp.maximum(features, _zero(features)), features.dtype.type(6))
+    return between(xp, features, _zero(features), features.dtype.type(6))
 
 
 RELU6_GRAD = _define_gradient("Relu6", "realnumbertype", "features")
@@ -91,7 +92,7 @@ RELU6_GRAD = _define_gradient("Relu6", "realnumbertype", "features")
 @kernel(RELU6_GRAD)
 def _relu6_grad(xp: Any, gradients: Array, features: Array) -> Array:
     inside = (features > _zero(features)) & (features < features.dtype.type(6))
-    return xp.where(inside, gradients, _zero(gradients))
+    return where(xp, inside, gradients, _zero(gradients))
 
 
 @RELU6.gradient
@@ -109,7 +110,7 @@ ELU = _define("Elu", FLOATS, "Features where positive, exp(features) - 1 elsewhe
 
 @kernel(ELU)
 def _elu(xp: Any, features: Array) -> Array:
-    return xp.where(features < _zero(features), xp.expm1(features), features)
+    return where(xp, features < _zero(features), xp.expm1(features), features)
 
 
 ELU_GRAD = _define_gradient("Elu", FLOATS, "outputs")
@@ -118,7 +119,7 @@ ELU_GRAD = _define_gradient("Elu", FLOATS, "outputs")
 @kernel(ELU_GRAD)
 def _elu_grad(xp: Any, gradients: Array, outputs: Array) -> Array:
     steep = gradients * (outputs + outputs.dtype.type(1))
-    return xp.where(outputs < _zero(outputs), steep, gradients)
+    return where(xp, outputs < _zero(outputs), steep, gradients)
 
 
 @ELU.gradient
@@ -133,7 +134,7 @@ SELU = _define("Selu", FLOATS, "Elu scaled so that mean 0 and variance 1 stay as
 def _selu(xp: Any, features: Array) -> Array:
     kind = features.dtype.type
     bent = kind(SELU_SCALE_ALPHA) * xp.expm1(features)
-    return xp.where(features < _zero(features), bent, kind(SELU_SCALE) * features)
+    return where(xp, features < _zero(features), bent, kind(SELU_SCALE) * features)
 
 
 SELU_GRAD = _define_gradient("Selu", FLOATS, "outputs")
@@ -143,7 +144,7 @@ SELU_GRAD = _define_gradient("Selu", FLOATS, "outputs")
 def _selu_grad(xp: Any, gradients: Array, outputs: Array) -> Array:
     kind = outputs.dtype.type
     bent = gradients * (outputs + kind(SELU_SCALE_ALPHA))
-    return xp.where(outputs < _zero(outputs), bent, gradients * kind(SELU_SCALE))
+    return where(xp, outputs < _zero(outputs), bent, gradients * kind(SELU_SCALE))
 
 
 @SELU.gradient
@@ -172,7 +173,7 @@ LEAKY_RELU = _define(
 
 @kernel(LEAKY_RELU)
 def _leaky_relu(xp: Any, features: Array, *, alpha: float) -> Array:
-    return xp.where(features > _zero(features), features, features * features.dtype.type(alpha))
+    return where(xp, features > _zero(features), features, features * features.dtype.type(alpha))
 
 
 LEAKY_RELU_GRAD = _define_gradient("LeakyRelu", LEAKY, "features", ALPHA)
@@ -181,7 +182,7 @@ LEAKY_RELU_GRAD = _define_gradient("LeakyRelu", LEAKY, "features", ALPHA)
 @kernel(LEAKY_RELU_GRAD)
 def _leaky_relu_grad(xp: Any, gradients: Array, features: Array, *, alpha: float) -> Array:
     slope = gradients * gradients.dtype.type(alpha)
-    return xp.where(features > _zero(features), gradients, slope)
+    return where(xp, features > _zero(features), gradients, slope)
 
 
 @LEAKY_RELU.gradient

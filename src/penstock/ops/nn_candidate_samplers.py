@@ -6,30 +6,33 @@ are TensorFlow's for the same seeds.
 """
 
 import functools
-import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from penstock.core import native_arrays
+from penstock.core import native_draws
 from penstock.core.file_object import GFile
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.class_distributions import (
+    Distribution,
+    Fixed,
+    Learned,
+    LogUniform,
+    Uniform,
+    Words,
+)
 from penstock.ops.composing import named
-from penstock.ops.random_philox import Stream, skip, words
+from penstock.ops.random_philox import Stream
 from penstock.ops.random_state import seed_attrs, stream_on_host
 from penstock.ops.sparse_common import Array, invalid
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 
 BLOCKS_PER_CLASS = 512  # blocks of random words set apart for each class drawn
-READ_FIRST, READ_AT_ONCE = 8, 256  # blocks
-WORD = 1 << 32
-MANTISSA = 1 << 52
-BLOCK = 32  # classes whose weights are added up
 AT_ONCE = 1 << 16  # draws that are looked through for different classes; a draw more at a time then
 SEEDS = "seed: int = 0, seed2: int = 0"
 COUNTS = "num_true: int >= 1, num_sampled: int >= 1, unique: bool"
@@ -37,201 +40,6 @@ OUTPUTS = "sampled_candidates: int64, true_expected_count: float, sampled_expect
 
 
 _LOWEST = np.finfo(np.float32).min
-
-
-class Words:
-    """Random numbers from the words of a stream, one after the other."""
-
-    def __init__(self, stream: Stream) -> None:
-        self.stream = stream
-        self._words = self._read(stream)
-
-    @staticmethod
-    def _read(stream: Stream) -> Iterator[int]:
-        count = READ_FIRST
-        while True:
-            with np.errstate(over="ignore"):
-                found = words(np, stream, 4 * count).tolist()
-                stream = skip(np, stream, count)
-            yield from found
-            count = min(2 * count, READ_AT_ONCE)
-
-    def double(self) -> float:
-        """Evenly in [0, 1), of 52 bits."""
-        high = next(self._words) % (1 << 20)
-        return (high * WORD + next(self._words)) / MANTISSA
-
-    def single(self) -> float:
-        """Evenly in [0, 1), of 23 bits."""
-        return (next(self._words) % (1 << 23)) / (1 << 23)
-
-    def below(self, limit: int, wide: bool = False) -> int:
-        """A whole number in [0, limit), from one word, or two when `wide`."""
-        size = WORD * WORD if wide else WORD
-        usable = _usable(limit, size)
-        while True:
-            value = next(self._words)
-            if wide:
-                value += next(self._words) * WORD
-            if value < usable:
-                return value % limit
-
-
-def _usable(limit: int, size: int) -> int:
-    """Below it are random numbers of [0, size) that are fair modulo `limit`."""
-    return size - 1 - (size - 1) % limit if limit & (limit - 1) else size
-
-
-class Distribution:
-    """A distribution over the classes [0, size)."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-
-    def draw(self, source: Words) -> int:
-        """One class."""
-        raise NotImplementedError
-
-    def draw_many(self, source: Words, count: int) -> Any:
-        """Classes from the start of the source: a sequence of int."""
-        return [self.draw(source) for _ in range(count)]
-
-    def probabilities(self, classes: Array) -> Array:
-        """The probability of each class: float64."""
-        raise NotImplementedError
-
-
-class Uniform(Distribution):
-    """All classes are as likely."""
-
-    def draw(self, source: Words) -> int:
-        """One class."""
-        return source.below(self.size, wide=True)
-
-    def draw_many(self, source: Words, count: int) -> Any:
-        """Classes, at once unless one must be drawn again."""
-        pairs = words(np, source.stream, 2 * count).astype(np.uint64).reshape(count, 2)
-        values = pairs[:, 0] | pairs[:, 1] << np.uint64(32)
-        if values.max() >= WORD * WORD - self.size:
-            return super().draw_many(source, count)
-        return values % np.uint64(self.size)
-
-    def probabilities(self, classes: Array) -> Array:
-        """The probability of each class."""
-        return np.full(classes.shape, 1 / self.size)
-
-
-class LogUniform(Distribution):
-    """Class c has probability log((c + 2) / (c + 1)) / log(size + 1)."""
-
-    def draw(self, source: Words) -> int:
-        """One class."""
-        return (int(math.exp(source.double() * math.log1p(self.size))) - 1) % self.size
-
-    def draw_many(self, source: Words, count: int) -> Any:
-        """Classes, at once but for the exponentials, whose last digits decide."""
-        pairs = words(np, source.stream, 2 * count).astype(np.float64).reshape(count, 2)
-        doubles = (pairs[:, 0] % (1 << 20) * WORD + pairs[:, 1]) / MANTISSA
-        powers = map(math.exp, (doubles * math.log1p(self.size)).tolist())
-        return (np.array([int(p) for p in powers], np.int64) - 1) % self.size
-
-    def probabilities(self, classes: Array) -> Array:
-        """The probability of each class."""
-        given = classes.astype(np.float64)
-        return np.log((given + 2) / (given + 1)) / math.log1p(self.size)
-
-
-class Learned(Distribution):
-    """As likely as the classes were among the true ones so far, plus one.
-
-    Sums of blocks of classes find a class without the sums of all before it.
-    """
-
-    def __init__(self, size: int) -> None:
-        super().__init__(size)
-        self.weights = np.zeros((-(-size // BLOCK), BLOCK), np.int64)
-        self.weights.reshape(-1)[:size] = 1
-        self.blocks = self.weights.sum(1)
-        self.total = size
-
-    def draw(self, source: Words) -> int:
-        """One class."""
-        return int(self._classes(np.array([source.below(self.total)]))[0])
-
-    def draw_many(self, source: Words, count: int) -> Any:
-        """Classes, at once; words that are not fair are left out."""
-        usable, more = _usable(self.total, WORD), 0
-        while True:
-            values = words(np, source.stream, count + more).astype(np.int64)
-            fair = values[values < usable][:count]
-            if len(fair) == count:
-                return self._classes(fair % self.total)
-            more = 2 * more + 8
-
-    def _classes(self, values: Array) -> Array:
-        """The class in whose part of [0, total) each value lies."""
-        ends = np.cumsum(self.blocks)
-        block = np.searchsorted(ends, values, "right")
-        rest = values - (ends - self.blocks)[block]
-        within = (np.cumsum(self.weights[block], axis=1) <= rest[:, None]).sum(1)
-        return block * BLOCK + within
-
-    def probabilities(self, classes: Array) -> Array:
-        """The probability of each class."""
-        return self.weights.reshape(-1)[classes] / self.total
-
-    def learn(self, classes: Array) -> None:
-        """Counts true classes."""
-        flat = classes.reshape(-1)
-        np.add.at(self.weights.reshape(-1), flat, 1)
-        np.add.at(self.blocks, flat // BLOCK, 1)
-        self.total += len(flat)
-
-
-class Fixed(Distribution):
-    """By given weights: drawn by the alias method."""
-
-    def __init__(self, weights: Array) -> None:
-        super().__init__(len(weights))
-        self.weights = np.asarray(weights, np.float32).astype(np.float64)
-        self.keep, self.alias = self._tables()
-
-    def _tables(self) -> tuple[Array, Array]:
-        """For each place the share that stays with it, and the class that gets the rest.
-
-        Shares are kept in float32: where one comes to 1 but for rounding, that decides.
-        """
-        shares = self.weights * self.size / self.weights.sum()
-        keep = list(shares.astype(np.float32))
-        alias = list(range(self.size))
-        low = [i for i, p in enumerate(keep) if p < 1]
-        high = [i for i, p in enumerate(keep) if p >= 1]
-        while low and high:
-            small, large = low.pop(), high.pop()
-            alias[small] = large
-            keep[large] -= 1 - keep[small]
-            (low if keep[large] < 1 else high).append(large)
-        for rest in low + high:
-            keep[rest] = np.float32(1)
-        return np.array(keep, np.float32), np.array(alias, np.int64)
-
-    def draw(self, source: Words) -> int:
-        """One class."""
-        share = source.single()
-        place = source.below(self.size)
-        return place if share < self.keep[place] else int(self.alias[place])
-
-    def draw_many(self, source: Words, count: int) -> Any:
-        """Classes, at once unless one must be drawn again."""
-        pairs = words(np, source.stream, 2 * count).astype(np.int64).reshape(count, 2)
-        if pairs[:, 1].max(initial=0) >= _usable(self.size, WORD):
-            return super().draw_many(source, count)
-        shares, places = pairs[:, 0] % (1 << 23) / (1 << 23), pairs[:, 1] % self.size
-        return np.where(shares < self.keep[places], places, self.alias[places])
-
-    def probabilities(self, classes: Array) -> Array:
-        """The probability of each class."""
-        return self.weights[classes] / self.weights.sum()
 
 
 def _draw(distribution: Distribution, stream: Stream, count: int, unique: bool) -> tuple[Any, int]:
@@ -254,10 +62,21 @@ def _draw(distribution: Distribution, stream: Stream, count: int, unique: bool) 
 
 
 def _expected(distribution: Distribution, classes: Array, tries: int, drawn: int) -> Array:
-    """How often a class is to be expected, by TensorFlow's rule: what was tried again says."""
-    shares = distribution.probabilities(classes)
-    counted = -np.expm1(tries * np.log1p(-shares)) if tries != drawn else shares * tries
-    return counted.astype(np.float32)
+    """How often a class is to be expected, by TensorFlow's rule: what was tried again says.
+
+    Each step is rounded to float32, as there.
+    """
+    shares, times = distribution.probabilities(classes).astype(np.float32), np.float32(tries)
+    if tries == drawn:
+        counted = shares * times
+    else:
+        none = times * np.log1p(-shares.astype(np.float64)).astype(np.float32)
+        counted = -np.expm1(none.astype(np.float64)).astype(np.float32)
+    if counted.ndim:
+        return counted
+    found = np.empty(classes.shape, np.float32)
+    found.fill(counted)
+    return found
 
 
 def _sampled(
@@ -271,8 +90,10 @@ def _sampled(
     _check_classes(classes, distribution.size)
     stream = stream_on_host(ctx, BLOCKS_PER_CLASS * count)
     drawn, tries = _draw(distribution, stream, count, unique)
-    sampled = np.array(drawn, np.int64)
-    result = [sampled, *(_expected(distribution, c, tries, count) for c in (classes, sampled))]
+    sampled = np.asarray(drawn, np.int64)
+    every = np.concatenate([classes.reshape(-1), sampled])
+    expected, size = _expected(distribution, every, tries, count), classes.size
+    result = [sampled, expected[:size].reshape(classes.shape), expected[size:]]
     if isinstance(distribution, Learned):
         distribution.learn(classes)
     return result
@@ -379,8 +200,8 @@ def _fixed(ctx: KernelContext) -> Fixed:
 def _of_unigrams(
     given: tuple[float, ...], distortion: float, shard: int, shards: int, reserved: int
 ) -> Fixed:
-    powered = np.array(given, np.float32) ** np.float32(distortion)
-    return Fixed(np.concatenate([np.zeros(reserved, np.float32), powered[shard::shards]]))
+    powered = np.array(given, np.float32).astype(np.float64) ** np.float64(np.float32(distortion))
+    return Fixed(np.concatenate([np.zeros(reserved), powered[shard::shards]]))
 
 
 def _weights_in(path: Any) -> list[float]:
@@ -435,11 +256,12 @@ def _hits(true_classes: Array, sampled: Array, *, num_true: int) -> list[Array]:
         )
     if sampled.ndim != 1:
         raise invalid(f"sampled_candidates must be a vector, got shape {list(sampled.shape)}.")
-    given = native_arrays.last_places(sampled, true_classes.reshape(-1)) if sampled.size else None
+    given = native_draws.hits(sampled, true_classes)
     if given is not None:
-        there = np.flatnonzero(given >= 0)
-        rows, ids = there // max(num_true, 1), given[there]
-        return [rows.astype(np.int32), ids, np.full(len(ids), _LOWEST)]
+        rows, ids = given
+        lowest = np.empty(len(ids), np.float32)
+        lowest.fill(_LOWEST)
+        return [rows, ids, lowest]
     places = {value: i for i, value in enumerate(sampled.tolist())}
     found = [
         (row, places[value])

@@ -4,13 +4,15 @@ The cross-entropy operations return the loss of each row and, beside it, the gra
 to the logits, so the backward step costs one product.
 """
 
+import math
 from typing import Any
 
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_softmax
 from penstock.core.execute import execute
-from penstock.core.kernels import KernelContext, kernel
+from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
@@ -42,6 +44,18 @@ def _shifted(xp: Any, logits: Array) -> tuple[Array, Array]:
     return shifted, xp.exp(shifted).sum(axis=-1, keepdims=True)
 
 
+def _exponentials(logits: Array) -> tuple[Array, Array, Array]:
+    """`_shifted` of NumPy's arrays, with the exponentials between."""
+    wide = _widened(np, logits)
+    if wide.shape[-1] == 0:
+        return wide, wide.copy(), np.zeros((*wide.shape[:-1], 1), wide.dtype)
+    shifted = native_softmax.shifted(wide)
+    if shifted is None:
+        shifted = wide - np.maximum.reduce(wide, -1, keepdims=True)
+    exponentials = np.exp(shifted)
+    return shifted, exponentials, np.add.reduce(exponentials, -1, keepdims=True)
+
+
 SOFTMAX = define_op(
     f"Softmax(logits: T; T: {FLOATS}) -> softmax: T",
     shape=_at_least_vector,
@@ -49,7 +63,14 @@ SOFTMAX = define_op(
 )
 
 
-@kernel(SOFTMAX)
+@host_kernel(SOFTMAX)
+def _softmax_host(logits: Array) -> Array:
+    _, result, sums = _exponentials(logits)
+    result /= sums
+    return result.astype(logits.dtype, copy=False)
+
+
+@compiled_kernel(SOFTMAX)
 def _softmax(xp: Any, logits: Array) -> Array:
     shifted, sums = _shifted(xp, logits)
     return (xp.exp(shifted) / sums).astype(logits.dtype)
@@ -69,7 +90,13 @@ LOG_SOFTMAX = define_op(
 )
 
 
-@kernel(LOG_SOFTMAX)
+@host_kernel(LOG_SOFTMAX)
+def _log_softmax_host(logits: Array) -> Array:
+    shifted, _, sums = _exponentials(logits)
+    return (shifted - np.log(sums)).astype(logits.dtype, copy=False)
+
+
+@compiled_kernel(LOG_SOFTMAX)
 def _log_softmax(xp: Any, logits: Array) -> Array:
     shifted, sums = _shifted(xp, logits)
     return (shifted - xp.log(sums)).astype(logits.dtype)
@@ -107,7 +134,29 @@ CROSS_ENTROPY = define_op(
 )
 
 
-@kernel(CROSS_ENTROPY)
+@host_kernel(CROSS_ENTROPY)
+def _cross_entropy_host(features: Array, labels: Array) -> tuple[Array, Array]:
+    dtype = features.dtype
+    if features.shape != labels.shape:
+        shape = np.broadcast_shapes(features.shape, labels.shape)
+        features, labels = np.broadcast_to(features, shape), np.broadcast_to(labels, shape)
+    shifted, backprop, sums = _exponentials(features)
+    labels = _widened(np, labels)
+    found = native_softmax.cross_entropy(shifted, backprop, sums, labels)
+    if found is not None:
+        parts, backprop = found
+    else:
+        parts = labels * (np.log(sums) - shifted)
+        backprop /= sums
+        backprop -= labels
+    loss = np.add.reduce(parts, -1)
+    # a class that surely is not there adds nothing, even where its surprise is infinite
+    if not math.isfinite(loss.dot(loss)):
+        loss = np.add.reduce(np.where(labels == 0, labels.dtype.type(0), parts), -1)
+    return loss.astype(dtype, copy=False), backprop.astype(dtype, copy=False)
+
+
+@compiled_kernel(CROSS_ENTROPY)
 def _cross_entropy(xp: Any, features: Array, labels: Array) -> tuple[Array, Array]:
     dtype = features.dtype
     shape = np.broadcast_shapes(features.shape, labels.shape)
@@ -190,7 +239,30 @@ def _bad_label(labels: Array, classes: Array) -> str:
     )
 
 
-@kernel(SPARSE_CROSS_ENTROPY)
+@host_kernel(SPARSE_CROSS_ENTROPY)
+def _sparse_cross_entropy_host(
+    ctx: KernelContext, features: Array, labels: Array
+) -> tuple[Array, Array]:
+    dtype, (rows, classes) = features.dtype, features.shape
+    shifted, backprop, sums = _exponentials(features)
+    found = native_softmax.cross_entropy_of_classes(shifted, backprop, sums, labels)
+    if found is not None:
+        return found[0].astype(dtype, copy=False), found[1].astype(dtype, copy=False)
+    places = labels.view(_UNSIGNED[labels.dtype.itemsize])  # labels below 0 are large ones
+    if rows and np.maximum.reduce(places) >= classes:
+        ctx.check(False, errors.InvalidArgumentError, _bad_label, labels, np.int64(classes))
+    backprop /= sums
+    own = np.arange(0, rows * classes, classes) + labels
+    backprop.put(own, backprop.take(own) - 1)
+    loss = np.log(sums[:, 0])
+    loss -= shifted.take(own)
+    return loss.astype(dtype, copy=False), backprop.astype(dtype, copy=False)
+
+
+_UNSIGNED = {4: np.uint32, 8: np.uint64}
+
+
+@compiled_kernel(SPARSE_CROSS_ENTROPY)
 def _sparse_cross_entropy(
     ctx: KernelContext, xp: Any, features: Array, labels: Array
 ) -> tuple[Array, Array]:

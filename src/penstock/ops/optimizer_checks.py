@@ -41,10 +41,20 @@ def update_shape(
     return rule
 
 
-def check_shapes(slots: tuple[str, ...], values: Values, hyper: Hyper) -> None:
-    """Refuses slots of another shape than the variable's, and hyperparameters of rank above 0."""
-    shape = values[0].shape
-    for name, value in zip(slots[1:], values[1:], strict=True):
+def check_values(slots: tuple[str, ...], values: Values, grad: Array, hyper: Hyper) -> None:
+    """Refuses slots of another shape than the variable's, and hyperparameters of rank above 0.
+
+    Variable and slots have the gradient's dtype: a graph knows it, eagerly only the values tell.
+    """
+    shape, dtype = values[0].shape, grad.dtype
+    for name, value in zip(slots, values, strict=True):
+        if value.dtype is not dtype and value.dtype != dtype:  # mostly one object
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"{name} must have the gradient's dtype {dtype.name}, got {value.dtype.name}. "
+                "Cast the gradient and the hyperparameters.",
+            )
         if value.shape != shape:
             raise errors.InvalidArgumentError(
                 None,
@@ -76,7 +86,10 @@ _COMPARISONS: dict[str, Callable[[Any], Any]] = {
 
 def check_ranges(ctx: Any, op_name: str, hyper: Hyper) -> None:
     """Fails the step where a scalar is out of the range that `RANGES` gives it, or NaN."""
-    for name, comparison in RANGES.get(op_name, {}).items():
+    ranges = RANGES.get(op_name)
+    if ranges is None:
+        return
+    for name, comparison in ranges.items():
         if name not in hyper:
             continue
         if name == "lr" and ctx.attrs.get("multiply_linear_by_lr"):
@@ -93,7 +106,7 @@ def check_sparse_shapes(
     slots: tuple[str, ...], old: Values, grad: Array, indices: Array, hyper: Hyper
 ) -> None:
     """The same, and that there is a row of the gradient for each index."""
-    check_shapes(slots, old, hyper)
+    check_values(slots, old, grad, hyper)
     if indices.ndim != 1:
         raise errors.InvalidArgumentError(
             None, None, f"indices must be one-dimensional, got shape {d.text(indices.shape)}"

@@ -177,19 +177,24 @@ def _adam(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
     return var - mean * rate / (xp.sqrt(v) + h["epsilon"]), m, v
 
 
+def _largest(xp: Any, held: Array, new: Array) -> Array:
+    """The larger one; NaN in what is new is passed over, as no comparison with it is true."""
+    return xp.where(new > held, new, held)
+
+
 def _amsgrad(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
     var, m, v, vhat = slots
     rate = h["lr"] * xp.sqrt(1 - h["beta2_power"]) / (1 - h["beta1_power"])
     m = m + (grad - m) * (1 - h["beta1"])
     v = v + (grad * grad - v) * (1 - h["beta2"])
-    vhat = xp.maximum(vhat, v)
+    vhat = _largest(xp, vhat, v)
     return var - m * rate / (xp.sqrt(vhat) + h["epsilon"]), m, v, vhat
 
 
 def _ada_max(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
     var, m, v = slots
     m = m + (grad - m) * (1 - h["beta1"])
-    v = xp.maximum(v * h["beta2"], xp.abs(grad))
+    v = _largest(xp, v * h["beta2"], xp.abs(grad))
     return var - h["lr"] / (1 - h["beta1_power"]) * (m / (v + h["epsilon"])), m, v
 
 

@@ -37,6 +37,8 @@ class Spans(NamedTuple):
 
 def spans_of(strings: Sequence[bytes]) -> tuple[bytes, Spans]:
     """Strings one after another, and where each of them is."""
+    if len(strings) == 1:
+        return strings[0], Spans(np.zeros(1, np.int64), np.array([len(strings[0])], np.int64))
     data = b"".join(strings)
     ends = np.cumsum(np.fromiter(map(len, strings), np.int64, len(strings)))
     starts = np.zeros_like(ends)
@@ -207,10 +209,7 @@ def dense(
       int64[N, size, 2]. None where a message is not so, or native code is not in use: the other
       functions say what is wrong.
     """
-    native = _native(data)
-    if native is None:
-        return None
-    return native_wire.dense(native, data, *spans, field, keys, kinds, sizes)
+    return native_wire.dense(data, *spans, field, keys, kinds, sizes)
 
 
 def _rows(spans: Spans) -> Any:

@@ -1,12 +1,24 @@
 """Quantised tensors end to end, and in another shape."""
 
+import functools
 from typing import Any
+
+import numpy as np
 
 from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_basics import reshape_shape
 from penstock.ops.array_join import joined_shape
+from penstock.ops.quant_host import (
+    TABLES,
+    Key,
+    ends_of,
+    every_byte,
+    is_byte,
+    key,
+    looked_up,
+)
 from penstock.ops.quant_levels import (
     Array,
     limits,
@@ -53,19 +65,43 @@ def _concat(
     *,
     T: DType,
 ) -> tuple[Array, Array, Array]:
+    axis = int(concat_dim.reshape(()))
+    if xp is np and is_byte(T):
+        tables, low, high = _shared_tables(key(*input_mins), key(*input_maxes), T)
+        parts = [looked_up(table, each) for table, each in zip(tables, values, strict=True)]
+        return np.concatenate(parts, axis), low, high
     ends = [(a.reshape(()), b.reshape(())) for a, b in zip(input_mins, input_maxes, strict=True)]
+    new = _shared_range(xp, ends, T)
+    parts = [_moved(xp, each, old, new, T) for each, old in zip(values, ends, strict=True)]
+    return xp.concatenate(parts, axis), *new
+
+
+def _shared_range(xp: Any, ends: list[tuple[Array, Array]], dtype: DType) -> tuple[Array, Array]:
+    """A range that holds zero and all of these, symmetric for signed integers."""
     low, high = xp.zeros_like(ends[0][0]), ends[0][1]
     for first, last in ends:
         low, high = xp.minimum(low, first), xp.maximum(high, last)
-    if limits(T)[0] < 0:
+    if limits(dtype)[0] < 0:
         high = xp.maximum(xp.abs(low), xp.abs(high))
         low = -high
-    parts = []
-    for each, (first, last) in zip(values, ends, strict=True):
-        floats = to_floats_by_steps(xp, each, first, last, T)
-        moved = to_integers(xp, to_steps(xp, floats, low, high, T), T)
-        parts.append(xp.where((first == low) & (last == high), each, moved))
-    return xp.concatenate(parts, int(concat_dim.reshape(()))), low, high
+    return low, high
+
+
+def _moved(
+    xp: Any, x: Array, old: tuple[Array, Array], new: tuple[Array, Array], dtype: DType
+) -> Array:
+    """Integers of one range as those of another, which may be the same."""
+    floats = to_floats_by_steps(xp, x, *old, dtype)
+    there = to_integers(xp, to_steps(xp, floats, *new, dtype), dtype)
+    return xp.where((old[0] == new[0]) & (old[1] == new[1]), x, there)
+
+
+@functools.lru_cache(TABLES)
+def _shared_tables(mins: Key, maxes: Key, dtype: DType) -> tuple[list[Array], Array, Array]:
+    """All bytes of several ranges as those of one that holds them all, and its ends."""
+    ends = list(zip(ends_of(mins), ends_of(maxes), strict=True))
+    new = _shared_range(np, ends, dtype)
+    return [_moved(np, every_byte(dtype), old, new, dtype) for old in ends], *new
 
 
 def _reshaped(c: ShapeContext) -> list[Dims]:

@@ -5,12 +5,16 @@ MIN_FIRST rounds the lower end first, so that 0 stays 0 however often a tensor g
 SCALED multiplies alone, with the largest factor that keeps the range within the integers.
 """
 
+import functools
 from typing import Any
+
+import numpy as np
 
 from penstock import errors
 from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.quant_host import TABLES, Key, ends_of, every_byte, is_byte, key, looked_up
 from penstock.ops.quant_levels import (
     FLOAT,
     LARGEST,
@@ -28,6 +32,7 @@ from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
+_FEW = 4096  # bytes that a table makes floats sooner than arithmetic does
 _MODES = "mode: {'MIN_COMBINED', 'MIN_FIRST', 'SCALED'} = 'MIN_COMBINED'"
 
 
@@ -169,7 +174,24 @@ def _dequantize(
 ) -> Array:
     axis = max(axis, -1)
     _check_mode(ctx, axis, mode)
+    if xp is np and axis == -1 and is_byte(T) and input.size <= _FEW:
+        known = key(min_range, max_range)
+        return looked_up(_float_table(known, T, mode, narrow_range, dtype), input)
     low, high = (along(xp, end, axis, input.ndim) for end in (min_range, max_range))
+    return _as_floats(xp, input, low, high, T, mode, narrow_range, dtype)
+
+
+@functools.lru_cache(TABLES)
+def _float_table(known: Key, T: DType, mode: str, narrow: bool, dtype: DType) -> Array:
+    """What every byte stands for, of `dtype`."""
+    low, high = ends_of(known)
+    return _as_floats(np, every_byte(T), low, high, T, mode, narrow, dtype)
+
+
+def _as_floats(
+    xp: Any, input: Array, low: Array, high: Array, T: DType, mode: str, narrow: bool, dtype: DType
+) -> Array:
+    """Integers as floats; the ends in shapes that broadcast."""
     least, most = limits(T)
     if mode == "MIN_COMBINED":
         scale = (high - low) / FLOAT(most - least)
@@ -179,6 +201,6 @@ def _dequantize(
     else:
         scale = high / FLOAT(most)
         if least < 0:
-            scale = xp.maximum(low / FLOAT(least + int(narrow_range)), scale)
+            scale = xp.maximum(low / FLOAT(least + int(narrow)), scale)
         result = input.astype(FLOAT) * scale
     return result.astype(dtype.numpy_dtype)

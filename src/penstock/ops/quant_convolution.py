@@ -9,7 +9,9 @@ The windows are laid out as rows of a matrix, whose product with the filter is e
 `quant_products`), where there is no native convolution of bytes: XLA has no fast one of integers.
 """
 
+import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,17 +19,20 @@ import numpy as np
 from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.math_int_matmul import int_matmul, signed
+from penstock.ops.math_int_matmul import int_matmul, product_of_whole, signed
 from penstock.ops.native_dot import dot_conv, worth_a_dot
 from penstock.ops.nn_conv_geometry import Window, check_attrs, sliding_shape, window_of
-from penstock.ops.quant_elementwise import zero_point
-from penstock.ops.quant_levels import FLOAT, Array, level, limits, product_range, scalars
+from penstock.ops.quant_elementwise import product_ends, zero_point
+from penstock.ops.quant_host import padded
+from penstock.ops.quant_levels import FLOAT, RANGES, Array, level, limits, scalars
 from penstock.ops.quant_products import (
     Tail,
     as_bytes,
     as_sums,
+    exact_floats,
     finished,
     largest,
+    less_zeros,
     weight_level,
     window_rows,
 )
@@ -50,6 +55,25 @@ def _attrs(attrs: dict[str, Any]) -> dict[str, Any]:
     pads = attrs.get("padding_list", ())
     padding = "EXPLICIT" if pads else attrs["padding"]
     return {**attrs, "padding": padding, "explicit_paddings": pads}
+
+
+def _window(image: Sequence[int], weights: Sequence[int], attrs: dict[str, Any]) -> Window:
+    """The window of a kernel call, for images and filters of these shapes."""
+    given = [tuple(attrs.get(n, ())) for n in ("strides", "dilations", "padding_list")]
+    return _known_window(tuple(image), tuple(weights[:2]), attrs["padding"], *given)
+
+
+@functools.lru_cache(RANGES)
+def _known_window(
+    image: tuple[int, ...],
+    sizes: tuple[int, ...],
+    padding: str,
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    pads: tuple[int, ...],
+) -> Window:
+    attrs = {"strides": strides, "dilations": dilations, "padding_list": pads, "padding": padding}
+    return window_of(_LAYOUT, image, sizes, _attrs(attrs))
 
 
 def _image_shape(c: ShapeContext, depthwise: bool) -> Dims:
@@ -100,7 +124,8 @@ def _shape(depthwise: bool, bias: bool, summand: int | None, per_channel: bool) 
 def _rows(xp: Any, x: Array, window: Window, fill: int = 0) -> Array:
     """What the window sees of an image padded with `fill`: [B, h, w, taps * C]."""
     if any(sum(p) for p in window.pads):
-        x = xp.pad(x, ((0, 0), *window.pads, (0, 0)), constant_values=fill)
+        pads = ((0, 0), *window.pads, (0, 0))
+        x = padded(x, pads, fill) if xp is np else xp.pad(x, pads, constant_values=fill)
     return window_rows(xp, x, window.sizes, window.strides, window.dilations)
 
 
@@ -135,10 +160,11 @@ def int_conv(xp: Any, x: Array, weights: Array, window: Window) -> Array:
 def int_depthwise(xp: Any, x: Array, weights: Array, window: Window) -> Array:
     """The exact depthwise convolution of 8-bit integers, as int32[B, h, w, in * multiplier]."""
     rows = _rows(xp, x, window).astype(np.int32)
-    rows = rows.reshape(*rows.shape[:3], -1, x.shape[-1])
-    factors = weights.reshape(-1, *weights.shape[2:]).astype(np.int32)
+    taps, channels = math.prod(weights.shape[:2]), weights.shape[2:]
+    rows = rows.reshape(*rows.shape[:3], taps, x.shape[-1])
+    factors = weights.reshape(taps, *channels).astype(np.int32)
     total = (rows[..., None] * factors).sum(axis=3, dtype=np.int32)
-    return total.reshape(*total.shape[:3], -1)
+    return total.reshape(*total.shape[:3], math.prod(channels))
 
 
 # ---- with zero points
@@ -159,19 +185,30 @@ def _plain_kernel(
     With both sides as signed bytes x and w, and the rest of their zero points a and b, each product
     is (x + a) (w + b), and pads have no part in any sum.
     """
-    window = window_of(_LAYOUT, input.shape, filter.shape[:2], _attrs(ctx.attrs))
+    window = _window(input.shape, filter.shape, ctx.attrs)
+    ends = (min_input, max_input, min_filter, max_filter)
+    zeros = (
+        zero_point(xp, min_input, max_input, dt.quint8),
+        zero_point(xp, min_filter, max_filter, dt.quint8),
+    )
+    known = product_ends(xp, ends, (dt.quint8, dt.quint8), dt.qint32)
+    exact = exact_floats(zeros, _sides(filter.shape)[0]) if xp is np else None
+    if exact is not None:
+        image, weights = less_zeros((input, filter), zeros, exact)
+        rows = _rows(np, image, window)
+        sums = product_of_whole(
+            rows.reshape(-1, rows.shape[-1]), weights.reshape(_sides(filter.shape))
+        )
+        return sums.reshape(*rows.shape[:3], filter.shape[-1]), *known
     (x, lack), (w, _) = signed(xp, input), signed(xp, filter)
-    a = lack - zero_point(xp, min_input, max_input, dt.quint8)
-    b = lack - zero_point(xp, min_filter, max_filter, dt.quint8)
+    a, b = lack - zeros[0], lack - zeros[1]
     flat = x.sum(axis=-1, keepdims=True, dtype=np.int32)
     inside = _rows(xp, xp.ones((1, *x.shape[1:3], 1), np.int32), window)
     columns = w.reshape(-1, *w.shape[2:]).sum(axis=1, dtype=np.int32)
     by_row = _rows(xp, flat, window).sum(axis=-1, keepdims=True, dtype=np.int32)
     covered = (inside[..., None] * columns).sum(axis=-2, dtype=np.int32)
     places = x.shape[-1] * inside.sum(axis=-1, keepdims=True, dtype=np.int32)
-    out = int_conv(xp, x, w, window) + b * by_row + a * covered + places * a * b
-    step = level(min_input, max_input, dt.quint8) * level(min_filter, max_filter, dt.quint8)
-    return out, *product_range(step, dt.qint32)
+    return int_conv(xp, x, w, window) + b * by_row + a * covered + places * a * b, *known
 
 
 # ---- the family
@@ -224,7 +261,7 @@ def _define(
         added = given.pop(0) if bias else None
         low, high, *ends = given[:4]
         attrs = ctx.attrs
-        window = window_of(_LAYOUT, input.shape, filter.shape[:2], _attrs(attrs))
+        window = _window(input.shape, filter.shape, attrs)
         sums = (int_depthwise if depthwise else int_conv)(xp, input, filter, window)
         step = _input_level(xp, low, high, attrs["Tinput"]) * weight_level(xp, *ends[:2])
         other = _summed(xp, given[4 + 2 * frozen :], attrs, step) if summand else None

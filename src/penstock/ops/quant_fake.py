@@ -5,7 +5,7 @@ Within the range derivatives pass, beyond it they go to the end that was hit.
 """
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,45 +18,83 @@ from penstock.types.dims import Dims
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
 _BITS = "num_bits: int = 8, narrow_range: bool = False"
+LEAST_END = float(np.finfo(np.float32).tiny)  # what is smaller counts as 0
+_MOST_KNOWN = 1024  # bounds of channels whose ranges are kept
 _RANGE = "min: float = -6.0, max: float = 6.0"
 
 
-def _nudged(xp: Any, low: Array, high: Array, bits: int, narrow: bool) -> tuple[Array, ...]:
-    """The range with zero on a step, and the size of a step."""
+class _Steps(NamedTuple):
+    """A range with zero on a step.
+
+    Attributes:
+      least: the lower end.
+      most: the upper end.
+      zero: how many steps zero is above the lower end.
+      scale: the size of a step.
+      rate: the steps of 1, rounded by itself.
+    """
+
+    least: Array
+    most: Array
+    zero: Array
+    scale: Array
+    rate: Array
+
+
+def _nudged(xp: Any, low: Array, high: Array, bits: int, narrow: bool) -> _Steps:
     first, last = np.float32(1 if narrow else 0), np.float32((1 << bits) - 1)
     scale = (high - low) / (last - first)
     zero = first - low / scale
     nudged = xp.where(zero < first, first, xp.where(zero > last, last, xp.floor(zero + 0.5)))
-    return (first - nudged) * scale, (last - nudged) * scale, scale
+    rate = (last - first) / (high - low)
+    return _Steps((first - nudged) * scale, (last - nudged) * scale, nudged - first, scale, rate)
 
 
-def _range(
-    xp: Any, low: Array, high: Array, bits: int, narrow: bool
-) -> tuple[Any, Array, Array, Array]:
-    """Whether a range is empty (its bounds are 0), its nudged ends, and the size of a step."""
-    if xp is np and low.ndim == 0:
-        return _known_range(float(low), float(high), bits, narrow)
-    empty = (low == 0) & (high == 0)
-    return empty, *_nudged(xp, low, xp.where(empty, np.float32(1), high), bits, narrow)
+def _range(xp: Any, low: Array, high: Array, bits: int, narrow: bool) -> tuple[Any, _Steps]:
+    """Whether a range is empty (its bounds are 0, or denormal), and its steps.
+
+    The first is False, and no array, where it is known that none is empty.
+    """
+    if xp is np and low.size <= _MOST_KNOWN:
+        return _known_range(low.tobytes(), high.tobytes(), low.shape, bits, narrow)
+    empty = (abs(low) < LEAST_END) & (abs(high) < LEAST_END)
+    return empty, _nudged(xp, low, xp.where(empty, np.float32(1), high), bits, narrow)
 
 
 @functools.lru_cache(maxsize=256)
-def _known_range(low: float, high: float, bits: int, narrow: bool) -> tuple[bool, Any, Any, Any]:
-    """The same of two numbers: they take NumPy longer than few inputs that are rounded."""
-    empty = low == 0 and high == 0
-    ends = np.float32(low), np.float32(1 if empty else high)
+def _known_range(
+    low: bytes, high: bytes, shape: tuple[int, ...], bits: int, narrow: bool
+) -> tuple[Any, _Steps]:
+    """The same of few numbers, by their bits: they take NumPy longer than inputs do."""
+    first, last = [np.frombuffer(end, np.float32).reshape(shape) for end in (low, high)]
+    empty = (abs(first) < LEAST_END) & (abs(last) < LEAST_END)
     with np.errstate(all="ignore"):
-        least, most, scale = _nudged(np, *ends, bits, narrow)
-    return empty, np.float32(least), np.float32(most), np.float32(scale)
+        steps = _nudged(np, first, np.where(empty, np.float32(1), last), bits, narrow)
+    held = _Steps(*[np.asarray(each, np.float32) for each in steps])
+    return (empty if empty.any() else False), held
 
 
-def _quantized(
-    xp: Any, x: Array, low: Array, high: Array, num_bits: int, narrow_range: bool
-) -> Array:
-    empty, least, most, scale = _range(xp, low, high, num_bits, narrow_range)
-    inside = xp.minimum(xp.maximum(x, least), most)
-    steps = xp.floor((inside - least) / scale + np.float32(0.5))
-    found = steps * scale + least
+@functools.lru_cache(maxsize=256)
+def _attribute_range(low: float, high: float, bits: int, narrow: bool) -> tuple[Any, _Steps]:
+    """The same of two attributes."""
+    return _range(np, np.array(low, np.float32), np.array(high, np.float32), bits, narrow)
+
+
+def _quantized(xp: Any, x: Array, known: tuple[Any, _Steps], divides: bool) -> Array:
+    """Rounded numbers; the steps in one come of a division, or by the rate, which decides halves.
+
+    Zero's step is taken off before they are rounded, so that zero stays zero.
+    """
+    empty, (least, most, zero, scale, rate) = known
+    found = xp.maximum(xp.minimum(x, most), least)
+    found -= least  # NumPy writes into what is there
+    if divides:
+        found /= scale
+    else:
+        found *= rate
+    found -= zero
+    found += np.float32(0.5)
+    found = xp.floor(found) * scale
     return found if empty is False else xp.where(empty, np.float32(0), found).astype(np.float32)
 
 
@@ -92,8 +130,7 @@ ARGS = define_op(
 def _args(
     xp: Any, inputs: Array, *, min: float, max: float, num_bits: int, narrow_range: bool
 ) -> Array:
-    low, high = xp.asarray(min, np.float32), xp.asarray(max, np.float32)
-    return _quantized(xp, inputs, low, high, num_bits, narrow_range)
+    return _quantized(xp, inputs, _attribute_range(min, max, num_bits, narrow_range), divides=False)
 
 
 ARGS_GRAD = define_op(
@@ -115,8 +152,7 @@ def _args_gradient(
     num_bits: int,
     narrow_range: bool,
 ) -> Array:
-    low, high = xp.asarray(min, np.float32), xp.asarray(max, np.float32)
-    least, most, _ = _nudged(xp, low, high, num_bits, narrow_range)
+    _, (least, most, *_) = _attribute_range(min, max, num_bits, narrow_range)
     return gradients * ((inputs >= least) & (inputs <= most)).astype(np.float32)
 
 
@@ -144,9 +180,12 @@ def _bounded_gradient(
 
     All passes through an empty range, and nothing reaches its ends, not even 0 times infinity.
     """
-    empty, least, most, _ = _range(xp, min, max, *rounding)
+    empty, (least, most, *_) = _range(xp, min, max, *rounding)
     axes = tuple(range(inputs.ndim - min.ndim))
     inside, below, above = (inputs >= least) & (inputs <= most), inputs < least, inputs > most
+    if empty is False:
+        shares = [np.add.reduce(gradients * where, axis=axes) for where in (below, above)]
+        return gradients * inside, shares[0], shares[1]
     backs, *ends = (gradients * where for where in (inside | empty, below, above))
     shares = [xp.where(empty, np.float32(0), end.sum(axis=axes)) for end in ends]
     return backs, shares[0], shares[1]
@@ -182,7 +221,7 @@ def _define_vars(name: str, rank: int, doc: str) -> tuple[OpDef, OpDef]:
     def run(
         xp: Any, inputs: Array, min: Array, max: Array, *, num_bits: int, narrow_range: bool
     ) -> Array:
-        return _quantized(xp, inputs, min, max, num_bits, narrow_range)
+        return _quantized(xp, inputs, _range(xp, min, max, num_bits, narrow_range), rank == 0)
 
     @kernel(backward)
     def run_back(

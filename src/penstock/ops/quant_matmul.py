@@ -13,12 +13,11 @@ from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.math_int_matmul import int_matmul
-from penstock.ops.quant_elementwise import check_wider, zero_point
+from penstock.ops.quant_elementwise import check_wider, product_ends, zero_point
 from penstock.ops.quant_levels import (
     FLOAT,
     Array,
     level,
-    product_range,
     scalars,
     to_steps,
 )
@@ -28,7 +27,7 @@ from penstock.ops.quant_products import (
     as_sums,
     finished,
     largest,
-    less_zero_points,
+    product_less_zeros,
     weight_level,
 )
 from penstock.types import dims as d
@@ -90,17 +89,12 @@ def _mat_mul(
     transpose_a: bool,
     transpose_b: bool,
 ) -> tuple[Array, Array, Array]:
-    check_wider(ctx, min_a, max_a, ("min_a", "max_a"))
-    check_wider(ctx, min_b, max_b, ("min_b", "max_b"))
+    check_wider(ctx, xp, min_a, max_a, ("min_a", "max_a"))
+    check_wider(ctx, xp, min_b, max_b, ("min_b", "max_b"))
     a, b = a.T if transpose_a else a, b.T if transpose_b else b
-    parts = (
-        xp.sum(a, axis=1, keepdims=True, dtype=np.int32),
-        xp.sum(b, axis=0, keepdims=True, dtype=np.int32),
-    )
     zeros = zero_point(xp, min_a, max_a, T1), zero_point(xp, min_b, max_b, T2)
-    out = less_zero_points(xp, int_matmul(xp, a, b), parts, zeros, a.shape[1])
-    step = level(min_a, max_a, T1) * level(min_b, max_b, T2)
-    return out, *product_range(step, Toutput)
+    out = product_less_zeros(xp, a, b, zeros)
+    return out, *product_ends(xp, (min_a, max_a, min_b, max_b), (T1, T2), Toutput)
 
 
 # ---- fused with bias, activation and a new range

@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import numpy as np
+
 from penstock import errors
 from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.quant_levels import FLOAT, Array, scalars, to_floats, to_integers, to_steps
+from penstock.ops.quant_host import floats_of_bytes
+from penstock.ops.quant_levels import FLOAT, Array, scalars, to_integers, to_steps
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
@@ -54,15 +57,18 @@ def _instance_norm(
         x_min,
         x_max,
     )
-    values = to_floats(xp, x, x_min, x_max, T)
-    mean = values.mean(axis=(1, 2), keepdims=True)
-    variance = ((values - mean) ** 2).mean(axis=(1, 2), keepdims=True)
-    y = (values - mean) / xp.sqrt(variance + variance_epsilon)
+    values = floats_of_bytes(xp, x, x_min, x_max, T)
+    pixels = x.shape[1] * x.shape[2]
+    rest = values - values.sum(axis=(1, 2), keepdims=True) / np.float64(pixels)
+    variance = (rest**2).sum(axis=(1, 2), keepdims=True) / np.float64(pixels)
+    y = rest / xp.sqrt(variance + variance_epsilon)
     if output_range_given:
         low, high = xp.asarray(given_y_min, FLOAT), xp.asarray(given_y_max, FLOAT)
     else:
         low, high = y.min().astype(FLOAT), y.max().astype(FLOAT)
-        high = xp.where(high - low < FLOAT(min_separation), low + FLOAT(min_separation), high)
+        least = low + FLOAT(min_separation)
+        narrow = high - low < FLOAT(min_separation)
+        high = (least if narrow else high) if xp is np else xp.where(narrow, least, high)
     return to_integers(xp, to_steps(xp, y, low, high, T), T), low, high
 
 
@@ -110,11 +116,11 @@ def _batch_norm(
     variance_epsilon: float,
     scale_after_normalization: bool,
 ) -> tuple[Array, Array, Array]:
-    x = to_floats(xp, t, t_min, t_max, Tinput)
-    mean = to_floats(xp, m, m_min, m_max, Tinput)
-    variance = to_floats(xp, v, v_min, v_max, Tinput)
-    shift = to_floats(xp, beta, beta_min, beta_max, Tinput)
-    scale = to_floats(xp, gamma, gamma_min, gamma_max, Tinput)
+    x = floats_of_bytes(xp, t, t_min, t_max, Tinput)
+    mean = floats_of_bytes(xp, m, m_min, m_max, Tinput)
+    variance = floats_of_bytes(xp, v, v_min, v_max, Tinput)
+    shift = floats_of_bytes(xp, beta, beta_min, beta_max, Tinput)
+    scale = floats_of_bytes(xp, gamma, gamma_min, gamma_max, Tinput)
     factor = 1.0 / xp.sqrt(variance + variance_epsilon)
     factor = factor * scale if scale_after_normalization else factor
     y = (x - mean) * factor + shift

@@ -6,6 +6,7 @@
 """
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from penstock.core.lazy import lax
+from penstock.ops.math_int_matmul import int_matmul, product_of_whole
+from penstock.ops.quant_host import window_view
 from penstock.ops.quant_levels import FLOAT, Array, limits, product_range, to_integers
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import DType
@@ -37,6 +40,44 @@ def less_zero_points(
     return sums - second * by_row - first * by_column + np.int32(depth) * first * second
 
 
+def product_less_zeros(xp: Any, a: Array, b: Array, zeros: tuple[Array, Array]) -> Array:
+    """The product of matrices of bytes less their zero points, as int32; sums wrap around.
+
+    Args:
+      xp: the array namespace.
+      a: int8 or uint8 [..., n, k].
+      b: int8 or uint8 [..., k, m].
+      zeros: the zero points, int32: of `a` [] or [n, 1], of `b` [] or [m].
+    """
+    depth = a.shape[-1]
+    exact = exact_floats(zeros, depth) if xp is np else None
+    if exact is not None:
+        return product_of_whole(*less_zeros((a, b), zeros, exact))
+    parts = (
+        xp.sum(a, axis=-1, keepdims=True, dtype=np.int32),
+        xp.sum(b, axis=-2, keepdims=True, dtype=np.int32),
+    )
+    return less_zero_points(xp, int_matmul(xp, a, b), parts, zeros, depth)
+
+
+def exact_floats(zeros: Sequence[Array], depth: int) -> Any:
+    """The floats that hold all sums of `depth` products of bytes less zero points, or None."""
+    first, second = [
+        int(np.abs(zero, dtype=np.int64).max(initial=0)) if zero.ndim else abs(int(zero))
+        for zero in zeros
+    ]
+    most = depth * (first + 255) * (second + 255)
+    return np.float32 if most < 1 << 24 else np.float64 if most < 1 << 53 else None
+
+
+def less_zeros(sides: Sequence[Array], zeros: Sequence[Array], floats: Any) -> list[Array]:
+    """Arrays of bytes less their zero points, as floats that hold them."""
+    wide = [x.astype(floats) for x in sides]
+    for x, zero in zip(wide, zeros, strict=True):
+        x -= zero.astype(floats)  # apart from the conversion this takes half the time
+    return wide
+
+
 def window_rows(
     xp: Any, x: Array, sizes: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> Array:
@@ -57,19 +98,19 @@ def window_rows(
     spans = [(n - 1) * k + 1 for n, k in zip(sizes, dilations, strict=True)]
     shape = zip(x.shape[1:-1], spans, strides, strict=True)
     out = [max((n - span) // stride + 1, 0) for n, span, stride in shape]
-    x = _settled(xp, x)
+    if xp is np:
+        places, whole = (len(x), *out, 1), (1, *sizes, x.shape[-1])
+        x = x if x.flags.c_contiguous else np.ascontiguousarray(x)
+        view = window_view(x, places, whole, (1, *strides, 1), (1, *dilations, 1))
+        return view.reshape(*places[:-1], math.prod(whole))
+    x = lax.optimization_barrier(x)
     taps = []
     for place in itertools.product(*map(range, sizes)):
         starts = [p * k for p, k in zip(place, dilations, strict=True)]
         cut = zip(starts, out, strides, strict=True)
         seen = tuple(slice(a, max(a + (n - 1) * s + 1, a), s) for a, n, s in cut)
         taps.append(x[(slice(None), *seen)])
-    return _settled(xp, xp.concatenate(taps, axis=-1))
-
-
-def _settled(xp: Any, x: Array) -> Array:
-    """An array that is in memory before it is used; in NumPy each is."""
-    return x if xp is np else lax.optimization_barrier(x)
+    return lax.optimization_barrier(xp.concatenate(taps, axis=-1))
 
 
 def largest(xp: Any, low: Array, high: Array) -> Array:

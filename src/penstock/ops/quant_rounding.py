@@ -6,6 +6,7 @@ the range is moved to what the integers then hold. Derivatives pass unchanged, o
 where the number lies within the range.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.quant_levels import Array, along, check_order, half_up, one_each
+from penstock.ops.quant_levels import RANGES, Array, along, check_order, half_up, one_each
 from penstock.types.dims import Dims
 
 _TYPES = "T: {bfloat16, half, float, double}"
@@ -60,6 +61,8 @@ def _ends(
     """The range as given, or from the least to the greatest element of each slice."""
     if given:
         check_order(ctx, xp, low, high, ("input_min", "input_max"))
+        if axis == -1:
+            return low, high
         return along(xp, low, axis, x.ndim), along(xp, high, axis, x.ndim)
     if x.size == 0:
         return x.sum(), x.sum()
@@ -68,31 +71,46 @@ def _ends(
     return x.min(axis=others, keepdims=keep), x.max(axis=others, keepdims=keep)
 
 
-def rounded(
-    xp: Any, x: Array, ends: tuple[Array, Array], least: Array, most: Array, even: bool, clip: bool
-) -> Array:
-    """`x` rounded to the numbers that the integers from `least` to `most` stand for.
+def _scaling(
+    xp: Any, low: Array, high: Array, least: Array, most: Array
+) -> tuple[Array, Array, Array, Array]:
+    """How a range becomes the integers from `least` to `most`.
 
     Args:
       xp: the array namespace.
-      x: float[...].
-      ends: the range, in shapes that broadcast with `x`.
+      low, high: the range.
       least, most: the integers at the ends, as floats.
-      even: whether halves go to the even neighbour, rather than up.
-      clip: whether numbers outside of the range go to its ends.
+
+    Returns:
+      How many steps one is, the size of a step, and the ends of the range as it is moved to what
+      the integers hold. Without any range at all the first two are 0: everything is 0.
     """
-    (low, high), largest = ends, np.finfo(x.dtype).max
+    largest = np.finfo(low.dtype).max
     from_low = xp.where(least * low > 0, least / low, largest)
     from_high = xp.where(most * high > 0, most / high, largest)
     by_low = from_low < from_high
     scale = xp.where(by_low, from_low, from_high)
-    empty, zero = scale == largest, xp.zeros_like(scale)  # no range at all: everything is 0
+    empty, zero = scale == largest, xp.zeros_like(scale)
     step = xp.where(empty, zero, xp.where(by_low, low / least, high / most))
-    if clip:
-        first, last = xp.where(by_low, low, least * step), xp.where(by_low, most * step, high)
-        x = xp.maximum(xp.minimum(x, last), first)
-    steps = x * xp.where(empty, zero, scale)
-    return (xp.rint(steps) if even else half_up(xp, steps)) * step
+    first, last = xp.where(by_low, low, least * step), xp.where(by_low, most * step, high)
+    return xp.where(empty, zero, scale), step, first, last
+
+
+def _integers(xp: Any, dtype: Any, bits: Array, signed: bool, narrow: bool) -> tuple[Array, Array]:
+    """The least and greatest integer of so many bits, as floats."""
+    two = xp.asarray(2, dtype)
+    most = two ** (bits - int(signed)) - 1
+    return -most - int(not narrow) if signed else two * 0, most
+
+
+@functools.lru_cache(RANGES)
+def _known_scaling(
+    low: bytes, high: bytes, floats: np.dtype[Any], bits: int, signed: bool, narrow: bool
+) -> list[Array]:
+    """`_scaling` of two numbers, by their bits: they take NumPy longer than a small tensor."""
+    first, last = [np.frombuffer(end, floats)[0] for end in (low, high)]
+    found = _scaling(np, first, last, *_integers(np, floats, bits, signed, narrow))
+    return [np.asarray(each) for each in found]
 
 
 def _run(
@@ -107,13 +125,26 @@ def _run(
     axis: int,
     even: bool,
 ) -> Array:
+    """`x` rounded to the numbers that the integers of so many bits stand for.
+
+    Numbers outside of a given range go to its ends; `even` takes halves to the even neighbour,
+    rather than up.
+    """
     wide = x if x.dtype in (np.float32, np.float64) else x.astype(np.float32)
-    low, high = (end.astype(wide.dtype) for end in ends)
-    held = _ends(ctx, xp, wide, low, high, range_given, axis)
-    two = xp.asarray(2, wide.dtype)
-    most = two ** (bits - int(signed_input)) - 1
-    least = -most - int(not narrow_range) if signed_input else two * 0
-    return rounded(xp, wide, held, least, most, even, range_given).astype(x.dtype)
+    dtype = wide.dtype
+    low, high = [end if end.dtype == dtype else end.astype(dtype) for end in ends]
+    low, high = _ends(ctx, xp, wide, low, high, range_given, axis)
+    if xp is np and low.ndim == 0:
+        given = low.tobytes(), high.tobytes(), dtype
+        scale, step, first, last = _known_scaling(*given, int(bits), signed_input, narrow_range)
+    else:
+        least, most = _integers(xp, dtype, bits, signed_input, narrow_range)
+        scale, step, first, last = _scaling(xp, low, high, least, most)
+    if range_given:
+        wide = xp.maximum(xp.minimum(wide, last), first)
+    steps = wide * scale
+    result = (xp.rint(steps) if even else half_up(xp, steps)) * step
+    return result if result.dtype == x.dtype else result.astype(x.dtype)
 
 
 def _define(name: str, doc: str) -> OpDef:
@@ -221,14 +252,15 @@ def _run_v3(
     axis: int,
 ) -> Array:
     most = _MOST_BITS + (not signed_input)
+    bits = int(num_bits) if xp is np else num_bits
     ctx.check(
-        (num_bits >= 1) & (num_bits <= most),
+        1 <= bits <= most if xp is np else (bits >= 1) & (bits <= most),
         errors.InvalidArgumentError,
         lambda v: f"{ctx.op_name}: expected num_bits between 1 and {most}, got {v}.",
         num_bits,
     )
     ends = (input_min, input_max)
-    return _run(ctx, xp, input, ends, num_bits, signed_input, range_given, narrow_range, axis, True)
+    return _run(ctx, xp, input, ends, bits, signed_input, range_given, narrow_range, axis, True)
 
 
 @V3.gradient
@@ -259,8 +291,9 @@ def _run_v4_grad(
 ) -> tuple[Array, Array, Array]:
     low, high = (along(xp, end, axis, input.ndim) for end in (input_min, input_max))
     inside = (input >= low) & (input <= high)
-    back = xp.where(inside, gradients, xp.zeros_like(gradients))
-    return back, xp.zeros_like(input_min), xp.zeros_like(input_max)
+    back = xp.where(inside, gradients, gradients.dtype.type(0))
+    none = [xp.zeros(end.shape, end.dtype) for end in (input_min, input_max)]
+    return back, none[0], none[1]
 
 
 @V4.gradient

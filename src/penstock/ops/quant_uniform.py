@@ -48,6 +48,8 @@ def check_scales(c: ShapeContext, positions: Sequence[int], dims: Dims, axis: in
 def check_positive(ctx: Any, xp: Any, *scales: Array) -> None:
     """Fails the step unless every scale is above 0."""
     for scale in scales:
+        if xp is np and scale.ndim == 0 and float(scale) > 0:  # in a tenth of the time
+            continue
         ctx.check(
             xp.all(scale > 0),
             errors.InvalidArgumentError,
@@ -60,8 +62,10 @@ def to_bounded(
     xp: Any, values: Array, low: int, high: int, dtype: DType, round_up: bool = True
 ) -> Array:
     """Numbers rounded to integers of `dtype` between `low` and `high`; NaN becomes `low`."""
-    wide = values.astype(np.float64)
+    wide = values.astype(np.float64, copy=False)
     whole = half_up(xp, wide) if round_up else wide
+    if xp is np:
+        return np.minimum(np.fmax(whole, float(low)), float(high)).astype(dtype.numpy_dtype)
     held = xp.clip(whole, float(low), float(high))
     return xp.where(xp.isnan(wide), float(low), held).astype(dtype.numpy_dtype)
 
@@ -178,7 +182,7 @@ def _requantize(
         along(xp, v, output_quantization_axis, rank) for v in (output_scales, output_zero_points)
     )
     limits = (output_quantization_min_val, output_quantization_max_val)
-    return rescaled(xp, input.astype(np.int64) - zero, scale, to, middle, limits, Tout)
+    return rescaled(xp, input.astype(np.float64) - zero, scale, to, middle, limits, Tout)
 
 
 def rescaled(
@@ -194,7 +198,7 @@ def rescaled(
 
     Args:
       xp: the array namespace.
-      steps: integers less their zero point.
+      steps: integers less their zero point, or whole floats.
       scale: what a step is.
       to: the other scale, with the zero point `zero`.
       zero: the zero point of the result.
@@ -260,9 +264,12 @@ def _add(
         (rhs, rhs_scales, rhs_zero_points, "rhs"),
     ):
         axis = attrs[f"{side}_quantization_axis"]
-        scale, offset = (along(xp, v, axis, values.ndim) for v in (scales, zeros))
-        ratio = scale.astype(np.float64) / to.astype(np.float64)
-        total = total + half_up(xp, (values.astype(np.int64) - offset) * ratio)
+        if xp is np and axis == -1 and to.ndim == 0:  # Python's numbers are doubles too
+            offset, ratio = float(zeros), float(scales) / float(to)
+        else:
+            scale, offset = (along(xp, v, axis, values.ndim) for v in (scales, zeros))
+            ratio = scale.astype(np.float64) / to.astype(np.float64)
+        total = total + half_up(xp, (values.astype(np.float64) - offset) * ratio)
     limits = attrs["output_quantization_min_val"], attrs["output_quantization_max_val"]
     return to_bounded(xp, total, *limits, attrs["T"], round_up=False)
 

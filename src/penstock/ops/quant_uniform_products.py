@@ -13,9 +13,8 @@ import numpy as np
 from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.math_int_matmul import int_matmul
 from penstock.ops.quant_levels import FLOAT, Array, half_up
-from penstock.ops.quant_products import less_zero_points
+from penstock.ops.quant_products import product_less_zeros
 from penstock.ops.quant_uniform import (
     REASON,
     bounds,
@@ -91,15 +90,6 @@ DOT = define_op(
 ).not_differentiable(REASON)
 
 
-def _product(xp: Any, a: Array, b: Array, zeros: tuple[Array, Array]) -> Array:
-    """int32[..., n, m]: the product of matrices less their zero points."""
-    parts = (
-        xp.sum(a, axis=-1, keepdims=True, dtype=np.int32),
-        xp.sum(b, axis=-2, keepdims=True, dtype=np.int32),
-    )
-    return less_zero_points(xp, int_matmul(xp, a, b), parts, zeros, a.shape[-1])
-
-
 def _output_limits(attrs: dict[str, Any]) -> tuple[int, int]:
     return attrs["output_quantization_min_val"], attrs["output_quantization_max_val"]
 
@@ -118,7 +108,7 @@ def _dot(
     output_zero_points: Array,
 ) -> Array:
     check_positive(ctx, xp, lhs_scales, rhs_scales, output_scales)
-    sums = _product(xp, lhs, rhs, (lhs_zero_points, rhs_zero_points))
+    sums = product_less_zeros(xp, lhs, rhs, (lhs_zero_points, rhs_zero_points))
     scale = lhs_scales.astype(np.float64) * rhs_scales.astype(np.float64)
     limits = _output_limits(ctx.attrs)
     return rescaled(xp, sums, scale, output_scales, output_zero_points, limits, dt.qint32)
@@ -170,7 +160,7 @@ def _dot_hybrid(
     if lhs.size == 0:
         return xp.zeros((lhs.shape[0], rhs.shape[1]), FLOAT)
     whole, scale, zero = dynamic(xp, lhs)
-    sums = _product(xp, whole, rhs, (zero, rhs_zero_points))
+    sums = product_less_zeros(xp, whole, rhs, (zero, rhs_zero_points))
     return sums.astype(FLOAT) * (scale * rhs_scales)
 
 

@@ -1,5 +1,6 @@
 """Pooling and resizing of quantised images, [B, H, W, C]; the range stays as it is."""
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from penstock.core.shapes import ShapeContext
 from penstock.ops.image_resize import bilinear
 from penstock.ops.nn_pool import pooled
 from penstock.ops.nn_pool_kernels import PoolWindow, lowest, pool_window
+from penstock.ops.quant_host import padded, window_view
 from penstock.ops.quant_levels import (
     Array,
     half_away,
@@ -22,6 +24,9 @@ from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
 _REASON = "integers have no derivatives"
+_KNOWN = 256  # windows of images that are kept
+_NEIGHBOURS = (1, 1, 1, 1)  # no window skips any
+_PLACES = (4, 5, 6, 7)  # the axes of what a window sees at once
 
 
 def _taps(x: Array, window: PoolWindow, out: tuple[int, ...]) -> list[Array]:
@@ -39,9 +44,10 @@ def _taps(x: Array, window: PoolWindow, out: tuple[int, ...]) -> list[Array]:
 
 
 def _greatest(xp: Any, x: Array, window: PoolWindow) -> Array:
-    out = window.output(x.shape)
-    padded = xp.pad(x, window.pads, constant_values=lowest(np.dtype(x.dtype)))
-    taps = _taps(padded, window, out)
+    if xp is np:
+        return _seen(x, window, 0 if x.dtype.kind == "u" else -128).max(axis=_PLACES)
+    fill = lowest(np.dtype(x.dtype))
+    taps = _taps(xp.pad(x, window.pads, constant_values=fill), window, window.output(x.shape))
     result = taps[0]
     for tap in taps[1:]:
         result = xp.maximum(result, tap)
@@ -50,11 +56,33 @@ def _greatest(xp: Any, x: Array, window: PoolWindow) -> Array:
 
 def _mean(xp: Any, x: Array, window: PoolWindow) -> Array:
     """The mean of what lies within the image, rounded to whole numbers."""
-    out = window.output(x.shape)
-    sums = sum(_taps(xp.pad(x.astype(np.int32), window.pads), window, out))
-    inside = np.pad(np.ones(x.shape[1:], np.int32)[None], ((0, 0), *window.pads[1:]))
-    counts = sum(_taps(inside, window, (1, *out[1:])))
-    return xp.rint(sums / counts).astype(x.dtype)
+    if xp is np:
+        sums: Any = _seen(x, window, 0).sum(axis=_PLACES, dtype=np.int32)
+    else:
+        wide = xp.pad(x.astype(np.int32), window.pads)
+        sums = sum(_taps(wide, window, window.output(x.shape)))
+    return xp.rint(sums / _counts(x.shape[1:], window)).astype(x.dtype)
+
+
+def _seen(x: Array, window: PoolWindow, fill: int) -> Array:
+    """What the window sees at each of its places of a padded tensor: [B, h, w, C, taps...]."""
+    room = padded(x, window.pads, fill)
+    return window_view(room, window.output(x.shape), window.sizes, window.strides, _NEIGHBOURS)
+
+
+@functools.lru_cache(_KNOWN)
+def _window(
+    shape: tuple[int, ...], ksize: tuple[int, ...], strides: tuple[int, ...], padding: str
+) -> PoolWindow:
+    return pool_window(shape, ksize, strides, {"padding": padding})
+
+
+@functools.lru_cache(_KNOWN)
+def _counts(shape: tuple[int, ...], window: PoolWindow) -> Array:
+    """How many numbers the window sees at each of its places in an image: float64[1, h, w, C]."""
+    inside = np.ones((1, *shape), np.int32)
+    alone = window._replace(pads=((0, 0), *window.pads[1:]))
+    return _seen(inside, alone, 0).sum(axis=_PLACES).astype(np.float64)
 
 
 def _pool_shape(c: ShapeContext) -> list[Dims]:
@@ -77,7 +105,8 @@ def _define_pool(name: str, doc: str, pool: Callable[..., Array]) -> OpDef:
         ctx: Any, xp: Any, input: Array, min_input: Array, max_input: Array
     ) -> tuple[Array, Array, Array]:
         attrs = ctx.attrs
-        window = pool_window(input.shape, attrs["ksize"], attrs["strides"], attrs)
+        sizes = tuple(attrs["ksize"]), tuple(attrs["strides"])
+        window = _window(input.shape, *sizes, attrs["padding"])
         return pool(xp, input, window), min_input, max_input
 
     kernel(op, types={"T": ["quint8", "qint8"]})(run)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_ragged
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
@@ -50,6 +51,11 @@ def _row_pieces(splits: list[Array], rows: Array) -> tuple[list[Array], Array]:
     """Row splits of the chosen rows, and the positions of their values."""
     made, places = [], rows
     for each in splits:
+        found = native_ragged.chosen_rows(each, places)
+        if found is not None:
+            made.append(found[0])
+            places = found[1]
+            continue
         starts, limits = each[places], each[places + 1]
         lengths = limits - starts
         ends = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
@@ -62,6 +68,9 @@ def _row_pieces(splits: list[Array], rows: Array) -> tuple[list[Array], Array]:
 def _gathered(splits: list[Array], values: Array, indices: Array) -> tuple[list[Array], Array]:
     count = len(splits[0]) - 1
     flat = indices.reshape(-1)
+    first = native_ragged.chosen_rows(splits[0], flat)  # which looks at the indices, too
+    if first is not None and len(splits) == 1:
+        return [first[0]], first[1]
     wrong = np.flatnonzero((flat < 0) | (flat >= count))
     if wrong.size:
         place = ",".join(str(int(i)) for i in np.unravel_index(wrong[0], indices.shape))
@@ -88,7 +97,7 @@ def _gather(
     found = [*outer, *made]
     if not indices.ndim:  # one row: its own row splits are the outermost
         found = made[1:]
-    return [*found[:OUTPUT_RAGGED_RANK], values[places]]
+    return [*found[:OUTPUT_RAGGED_RANK], values.take(places, axis=0)]
 
 
 @GATHER.gradient
@@ -117,7 +126,12 @@ def _check_splits(splits: Array, count: int) -> None:
         raise refuse("Splits must be non-decreasing.")
 
 
-def _rows_of(splits: Array) -> Array:
+def _rows_of(splits: Array, count: int) -> Array:
+    """The row of each of `count` values; refuses splits that are wrong."""
+    found = native_ragged.rows_of_items(splits, count)
+    if found is not None:
+        return found
+    _check_splits(splits, count)
     return np.repeat(np.arange(len(splits) - 1), np.diff(splits))
 
 
@@ -142,10 +156,12 @@ BINCOUNT = define_op(
 def _bincount(
     splits: Array, values: Array, size: Array, weights: Array, *, binary_output: bool
 ) -> Array:
-    _check_splits(splits, values.size)
+    found = native_ragged.counted_rows(splits, values, int(size), weights, binary_output)
+    if found is not None:
+        return found
+    rows, count = _rows_of(splits, values.size), int(size)
     if values.size and values.min() < 0:
         raise refuse("Input must be non-negative: RaggedBincount got a negative value.")
-    rows, count = _rows_of(splits), int(size)
     result = np.zeros((len(splits) - 1, count), weights.dtype)
     flat, inside = values.reshape(-1), values.reshape(-1) < count
     if binary_output:
@@ -178,17 +194,16 @@ def _count_sparse(
     binary_output: bool,
     output_type: DType,
 ) -> list[Array]:
-    flat = np.asarray(values).reshape(-1)
-    if weights.size and weights.shape != np.shape(values):
+    flat = values.reshape(-1)
+    if weights.size and weights.shape != values.shape:
         raise refuse(
             f"Weights and values must have the same shape. Weight shape: {d.text(weights.shape)}; "
-            f"values shape: {d.text(np.shape(values))}."
+            f"values shape: {d.text(values.shape)}."
         )
     if splits.size < 2:
         raise refuse("Must provide at least 2 elements for the splits argument")
-    _check_splits(splits, flat.size)
-    height = len(splits) - 1
-    return counted(_rows_of(splits), flat, weights, height, minlength, maxlength, binary_output)
+    rows, height = _rows_of(splits, flat.size), len(splits) - 1
+    return counted(rows, flat, weights, height, minlength, maxlength, binary_output)
 
 
 # ---- empty rows
@@ -218,7 +233,14 @@ FILL_EMPTY_ROWS = define_op(
 
 @host_kernel(FILL_EMPTY_ROWS, limit=_HOST)
 def _fill_empty_rows(ids: Array, values: Array, nrows: Array, default: Array) -> list[Array]:
-    count, values = int(nrows), np.asarray(values)
+    count = int(nrows)
+    found = native_ragged.filled_rows(ids, count) if count >= 0 else None
+    if found is not None:
+        place, empty, rows = found
+        result = np.empty((len(rows), *values.shape[1:]), values.dtype)
+        result.fill(default[()])
+        result[place] = values
+        return [rows, result, empty, place]
     if ids.size and (ids.min() < 0 or ids.max() >= count):
         bad = int(np.flatnonzero((ids < 0) | (ids >= count))[0])
         raise refuse(f"indices({bad}, 0) is invalid: {ids[bad]} >= {count}")
@@ -250,10 +272,10 @@ FILL_EMPTY_ROWS_GRAD = define_op(
 
 @host_kernel(FILL_EMPTY_ROWS_GRAD, limit=_HOST)
 def _fill_empty_rows_grad(places: Array, grads: Array) -> list[Array]:
-    if places.size and (places.min() < 0 or places.max() >= len(grads)):
+    if places.size and np.maximum.reduce(places.view(np.uint64)) >= len(grads):
         raise refuse(
             f"Elements in reverse index must be in [0, {len(grads)}) but got {places.max()}"
         )
     left = np.ones(len(grads), bool)
     left[places] = False
-    return [grads[places], np.asarray(grads[left].sum(), grads.dtype)]
+    return [grads.take(places, axis=0), np.asarray(grads[left].sum(), grads.dtype)]

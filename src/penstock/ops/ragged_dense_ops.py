@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import native_arrays
+from penstock.core import native_arrays, native_ragged
 from penstock.core.composite import IndexedSlices
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.types import dims as d
+from penstock.types import dtypes
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
@@ -253,12 +254,15 @@ def check_nested_splits(splits: Sequence[Array], values: Array, what: str) -> No
       InvalidArgumentError: they do not fit.
     """
     for level, each in enumerate(splits):
-        if each.ndim != 1 or not each.size or each[0] != 0 or (np.diff(each) < 0).any():
+        after = len(splits[level + 1]) - 1 if level + 1 < len(splits) else len(values)
+        if native_ragged.are_splits(each, after):
+            continue
+        falls = each.ndim != 1 or not each.size or each[0] != 0
+        if falls or np.count_nonzero(each[1:] < each[:-1]):
             raise refuse(
                 f"{what}: First value of ragged splits must be 0 and they must not decrease, got "
                 f"{each.tolist()} at level {level}."
             )
-        after = len(splits[level + 1]) - 1 if level + 1 < len(splits) else len(values)
         if each[-1] != after:
             raise refuse(
                 f"{what}: Final value of ragged splits must match the length of the values: "
@@ -268,7 +272,11 @@ def check_nested_splits(splits: Sequence[Array], values: Array, what: str) -> No
 
 @host_kernel(TO_SPARSE, limit=_HOST)
 def _to_sparse(splits: list[Array], values: Array) -> list[Array]:
-    values = np.asarray(values)
+    if len(splits) == 1 and values.ndim == 1:
+        found = native_ragged.places_of_items(splits[0], len(values))
+        if found is not None:
+            shape = np.array([len(splits[0]) - 1, found[1]], np.int64)
+            return [found[0], values, shape]
     check_nested_splits(splits, values, "RaggedTensorToSparse")
     rows, levels = _levels(splits, [_ROW_SPLITS] * len(splits))
     columns: list[Array] = []
@@ -327,8 +335,23 @@ RANGE = define_op(
 _MOST_NUMBERS = 1 << 62  # their sums are int64
 
 
+def _whole_range(starts: Array, limits: Array, deltas: Array, Tsplits: DType) -> list[Array] | None:
+    """Rows of whole numbers natively; None where the library does not serve them."""
+    most = _MOST_NUMBERS if Tsplits is dtypes.int64 else (1 << 31) - 1
+    splits = native_ragged.range_splits(starts, limits, deltas, most)
+    if splits is None:
+        return None
+    rows = (len(splits) - 1,)
+    begins, steps = [x if x.shape == rows else np.broadcast_to(x, rows) for x in (starts, deltas)]
+    found = native_arrays.ranges(begins, steps, splits)
+    return None if found is None else [splits.astype(Tsplits.numpy_dtype, copy=False), found]
+
+
 @host_kernel(RANGE, limit=_HOST)
 def _range(starts: Array, limits: Array, deltas: Array, *, Tsplits: DType) -> list[Array]:
+    made = _whole_range(starts, limits, deltas, Tsplits)
+    if made is not None:
+        return made
     if (np.asarray(deltas) == 0).any():
         raise refuse("Requires delta != 0: RaggedRange got 0. Give a step up or down.")
     dtype = np.asarray(starts).dtype

@@ -37,8 +37,11 @@ SAMPLERS: dict[str, Callable[..., Array]] = {
 def draw(kind: str, stream: Stream, shape: tuple[int, ...], dtype: DType, *bounds: Array) -> Array:
     """An array of `shape` from the stream; `bounds` for integers: low and high."""
     count = math.prod(shape)
-    if count < COMPILED_FROM or (kind == "truncated_normal" and native_random.LIBRARY.is_in_use()):
-        with np.errstate(all="ignore"):
+    native = native_random.LIBRARY.is_in_use()
+    if native and (count < COMPILED_FROM or kind == "truncated_normal"):
+        return SAMPLERS[kind](np, stream, shape, dtype, *bounds)
+    if count < COMPILED_FROM:
+        with np.errstate(all="ignore"):  # sums of whole numbers that wrap around
             return SAMPLERS[kind](np, stream, shape, dtype, *bounds)
     refuse_beyond_memory(
         count * dtype.size, lambda: f"random {kind} of shape {list(shape)}{at_user_line()}"

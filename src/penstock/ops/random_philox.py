@@ -57,6 +57,11 @@ def stream_of_seeds(seed: int, seed2: int) -> Stream:
 
 def stream_of_seed_pair(xp: Any, seed: Array) -> Stream:
     """The stream of a stateless operation: integer[2] seed, scrambled."""
+    if xp is np:
+        low, high = seed.tolist()
+        pair = wide_words(Stream(SCRAMBLE_KEY, low, high), 2)
+        if pair is not None:
+            return Stream(pair[0], np.uint64(0), pair[1])
     words = xp.asarray(seed).astype(xp.int64).astype(xp.uint64)
     scramble = Stream(xp.asarray(SCRAMBLE_KEY, xp.uint64), words[0], words[1])
     a, b, c, d = blocks(xp, scramble, xp.zeros((1,), xp.uint64))
@@ -176,6 +181,12 @@ def words(xp: Any, stream: Stream, count: int) -> Array:
     return xp.where(lane < 2, xp.where(lane == 0, a, b), xp.where(lane == 2, c, d))
 
 
+def wide_words(stream: Stream, count: int) -> Array | None:
+    """The first pairs of words, the first word low: uint64[count]; None without a library."""
+    found = native_random.words(stream, 2 * count)
+    return None if found is None else found.astype("<u4", copy=False).view("<u8")
+
+
 def word_pairs(xp: Any, stream: Stream, count: int) -> tuple[Array, Array]:
     """Words 0, 2, 4... and words 1, 3, 5...: two of uint32[count]."""
     if xp is np:
@@ -197,6 +208,10 @@ def _flat(xp: Any, columns: list[Array], shape: tuple[int, ...]) -> Array:
 def full_integers(xp: Any, stream: Stream, shape: tuple[int, ...], dtype: DType) -> Array:
     """Integers over the whole range of `dtype`."""
     count = math.prod(shape)
+    if xp is np and dtype in WIDE:
+        found = wide_words(stream, count)
+        if found is not None:
+            return found.reshape(shape).view(dtype.numpy_dtype)
     if dtype in WIDE:
         return _join(xp, *word_pairs(xp, stream, count)).reshape(shape).astype(dtype.numpy_dtype)
     return words(xp, stream, count).reshape(shape).astype(dtype.numpy_dtype)
@@ -206,6 +221,11 @@ def integers(
     xp: Any, stream: Stream, shape: tuple[int, ...], low: Array, high: Array, dtype: DType
 ) -> Array:
     """Integers in [low, high): words modulo the size of the range."""
+    if xp is np:
+        given = int(low), int(high) - int(low)
+        found = native_random.whole(stream, *given, shape, dtype.numpy_dtype)
+        if found is not None:
+            return found
     unsigned = dtypes.uint64 if dtype in WIDE else dtypes.uint32
     start = xp.asarray(low).astype(unsigned.numpy_dtype)
     size = xp.asarray(high).astype(unsigned.numpy_dtype) - start
@@ -238,6 +258,10 @@ def _unit_double(xp: Any, first: Array, second: Array) -> Array:
 def uniform(xp: Any, stream: Stream, shape: tuple[int, ...], dtype: DType) -> Array:
     """Numbers in [0, 1)."""
     count = math.prod(shape)
+    if xp is np and dtype in (dtypes.float32, dtypes.float64):
+        found = native_random.units(stream, count, dtype is dtypes.float64)
+        if found is not None:
+            return found.reshape(shape)
     if dtype is dtypes.float64:
         return _unit_double(xp, *word_pairs(xp, stream, count)).reshape(shape)
     return _unit(xp, words(xp, stream, count), dtype).reshape(shape)
@@ -249,6 +273,19 @@ def _box_muller(xp: Any, u: Array, v: Array) -> tuple[Array, Array]:
     radius = xp.sqrt(np.asarray(-2.0, kind) * xp.log(xp.maximum(u, np.asarray(TINY, kind))))
     angle = np.asarray(2.0 * math.pi, kind) * v
     return xp.sin(angle) * radius, xp.cos(angle) * radius
+
+
+def _normals_of_units(pairs: Array) -> Array:
+    """`_box_muller` of float32[2, N], which is written to: the normal numbers, pair by pair."""
+    radius, angle = pairs
+    np.log(radius, out=radius)
+    np.multiply(radius, np.float32(-2.0), out=radius)
+    np.sqrt(radius, out=radius)
+    np.multiply(angle, np.float32(2.0 * math.pi), out=angle)
+    found = np.empty((angle.size, 2), np.float32)
+    np.multiply(np.sin(angle), radius, out=found[:, 0])
+    np.multiply(np.cos(angle), radius, out=found[:, 1])
+    return found.reshape(-1)
 
 
 def normals_of(xp: Any, found: Sequence[Array], dtype: DType) -> list[Array]:
@@ -274,6 +311,9 @@ def normal(xp: Any, stream: Stream, shape: tuple[int, ...], dtype: DType) -> Arr
     if dtype is dtypes.float64:
         found = list(blocks(xp, stream, _numbered(xp, -(-count // 2))))
         return _flat(xp, normals_of(xp, found, dtype), shape)
+    pairs = native_random.unit_pairs(stream, -(-count // 2)) if xp is np else None
+    if pairs is not None:
+        return _normals_of_units(pairs)[:count].reshape(shape).astype(dtype.numpy_dtype, copy=False)
     u, v = word_pairs(xp, stream, -(-count // 2))
     x, y = _box_muller(xp, _unit(xp, u, dtypes.float32), _unit(xp, v, dtypes.float32))
     if xp is np:

@@ -33,6 +33,7 @@ LARGEST_SEED = 2**31 - 1
 BLOCKS_PER_NUMBER = 256  # blocks that TensorFlow sets apart for each number drawn
 UNKNOWN_SIZE_BLOCKS = 1 << 40  # blocks set apart for a draw of unknown size
 _WORD = (1 << 64) - 1
+_Taken = tuple[int, int, int]  # a key and the halves of a counter
 
 
 class _EagerSeeds:
@@ -176,11 +177,11 @@ class _Position:
         self.key = seed & _WORD
         self.block = (seed2 & _WORD) << 64
 
-    def take(self, blocks: int) -> np.ndarray[Any, Any]:
-        """The stream from here: uint64[3] of key and counter. Moves on by `blocks`."""
+    def take(self, blocks: int) -> _Taken:
+        """The stream from here: its key and the halves of its counter. Moves on by `blocks`."""
         block = self.block
         self.block = (block + blocks) & ((1 << 128) - 1)
-        return np.array([self.key, block & _WORD, block >> 64], np.uint64)
+        return self.key, block & _WORD, block >> 64
 
     def give_back(self, stream: np.ndarray[Any, Any], blocks: int) -> None:
         """Undoes a `take` that gave `stream`, unless others have followed."""
@@ -189,7 +190,7 @@ class _Position:
             self.block = block
 
 
-def _take(step: Any, key: Any, attrs: dict[str, Any], blocks: int) -> np.ndarray[Any, Any]:
+def _take(step: Any, key: Any, attrs: dict[str, Any], blocks: int) -> _Taken:
     """The stream of an operation of a step, or of an eager one without a step."""
     log = switch.log
     if log is None:
@@ -200,21 +201,21 @@ def _take(step: Any, key: Any, attrs: dict[str, Any], blocks: int) -> np.ndarray
     def draw() -> list[int]:
         moved.append(True)
         with _eager.lock:
-            return _take_now(step, key, attrs, blocks).tolist()  # type: ignore[no-any-return]
+            return list(_take_now(step, key, attrs, blocks))
 
     name = f"{key[0] if isinstance(key, tuple) else key} (stream)"
-    found = np.array(log.drawn(step, name, draw), np.uint64)
+    first, low, high = log.drawn(step, name, draw)
     if not moved:  # it came from a log; what follows the log goes on from here
         draw()
-    return found
+    return first, low, high
 
 
-def _take_now(step: Any, key: Any, attrs: dict[str, Any], blocks: int) -> np.ndarray[Any, Any]:
+def _take_now(step: Any, key: Any, attrs: dict[str, Any], blocks: int) -> _Taken:
     positions = _eager.positions if step is None else streams.positions_of(step, "random")
     found = positions.get(key)
     if found is None:
         found = positions[key] = _Position(attrs)
-    taken: np.ndarray[Any, Any] = found.take(blocks)
+    taken: _Taken = found.take(blocks)
     return taken
 
 
@@ -223,15 +224,20 @@ def stream_of(values: Any) -> Stream:
     return Stream(values[0], values[1], values[2])
 
 
+def _scalars(taken: _Taken) -> Stream:
+    key, low, high = taken
+    return Stream(np.uint64(key), np.uint64(low), np.uint64(high))
+
+
 def stream_on_host(ctx: Any, blocks: int) -> Stream:
     """The stream that a host kernel reads now, when it sets `blocks` blocks apart."""
     step, given = ctx.step, getattr(ctx, "step_value", None)
     if given is not None:
         return stream_of(given)
     if step is not None:
-        return stream_of(_take(step, rounds.key_of(ctx.op_name), ctx.attrs, blocks))
+        return _scalars(_take(step, rounds.key_of(ctx.op_name), ctx.attrs, blocks))
     key = (ctx.op_name, tuple(ctx.attrs.items()))
-    return stream_of(_take(None, key, ctx.attrs, blocks))
+    return _scalars(_take(None, key, ctx.attrs, blocks))
 
 
 class StepStream:
@@ -255,7 +261,8 @@ class StepStream:
             )
         if rounds.path() and _has_seeds(node.attrs):
             return self.start(node, 0)
-        return _take(step, rounds.key_of(node.name), node.attrs, self._blocks(node))
+        taken = _take(step, rounds.key_of(node.name), node.attrs, self._blocks(node))
+        return np.array(taken, np.uint64)
 
     def _blocks(self, node: Any) -> int:
         count = self._count_of(node)
@@ -272,7 +279,7 @@ class StepStream:
 
     def start(self, node: Any, skipped: int) -> np.ndarray[Any, Any]:
         """uint64[3]: the stream in the rounds that run now, without its first blocks."""
-        stream = stream_of(_Position(node.attrs).take(0))
+        stream = _scalars(_Position(node.attrs).take(0))
         with np.errstate(over="ignore"):
             for number in rounds.path():
                 stream = fold(np, stream, np.uint64(number))

@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core import determinism
-from penstock.core.effects import drawn
+from penstock.core.effects import drawn, switch
 from penstock.core.kernels import compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
@@ -24,10 +24,23 @@ from penstock.types.dtypes import DType
 
 Array = Any
 PHILOX, THREEFRY = Algorithm.PHILOX.value, Algorithm.THREEFRY.value
+_AUTO = Algorithm.AUTO_SELECT.value
 STATE_SIZES = {PHILOX: 3, THREEFRY: 2, Algorithm.AUTO_SELECT.value: 3}
 _STRIDE = 256  # counters that one number sets apart
 _HOST = 1 << 62
 _WHY = "random numbers have no derivative"
+
+
+_ALGORITHMS = frozenset(a.value for a in Algorithm)
+_WORD = (1 << 64) - 1
+
+
+def _moved_on(state: Array, count: int) -> Array:
+    """The state after `count` numbers, on the host, where Python is fast with three words."""
+    low, high, key = state.tolist()
+    counter = (low & _WORD | (high & _WORD) << 64) + (count * _STRIDE & _WORD)
+    words = counter & _WORD, counter >> 64 & _WORD
+    return np.array([w - (w >> 63 << 64) for w in words] + [key], np.int64)
 
 
 def _moved(xp: Any, state: Array, count: Array) -> Array:
@@ -40,24 +53,26 @@ def _moved(xp: Any, state: Array, count: Array) -> Array:
 
 
 def _check(alg: Any, state: Array) -> None:
-    if int(alg) not in {a.value for a in Algorithm}:
+    number = int(alg)
+    if number in (PHILOX, _AUTO) and state.shape == (STATE_SIZES[PHILOX],):
+        return
+    if number not in _ALGORITHMS:
         raise errors.InvalidArgumentError(
-            None, None, f"Unsupported algorithm id: expected 1 (Philox), got {int(alg)}."
+            None, None, f"Unsupported algorithm id: expected 1 (Philox), got {number}."
         )
-    if int(alg) not in (PHILOX, Algorithm.AUTO_SELECT.value):
+    if number not in (PHILOX, _AUTO):
         raise errors.UnimplementedError(
             None,
             None,
             "The ThreeFry algorithm has no kernel: expected Philox. Make the generator with"
             " alg='philox'.",
         )
-    if state.shape != (STATE_SIZES[PHILOX],):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"A state of Philox is a vector of 3 words, got shape {tuple(state.shape)}. Make it"
-            " with tf.random.create_rng_state.",
-        )
+    raise errors.InvalidArgumentError(
+        None,
+        None,
+        f"A state of Philox is a vector of 3 words, got shape {tuple(state.shape)}. Make it"
+        " with tf.random.create_rng_state.",
+    )
 
 
 READ_AND_SKIP = define_op(
@@ -74,7 +89,7 @@ READ_AND_SKIP = define_op(
 def _read_and_skip(resource: Any, alg: Array, delta: Array) -> Array:
     state = np.asarray(resource.read())
     _check(alg, state)
-    resource.write(_moved(np, state, delta))
+    resource.write(_moved_on(state, int(delta)))
     return state.copy()
 
 
@@ -99,7 +114,7 @@ SKIP = define_op(
 def _skip(resource: Any, algorithm: Array, delta: Array) -> None:
     state = np.asarray(resource.read())
     _check(algorithm, state)
-    resource.write(_moved(np, state, delta))
+    resource.write(_moved_on(state, int(delta)))
 
 
 def _drawn_shape(c: ShapeContext) -> Dims:
@@ -145,9 +160,13 @@ def _take(resource: Any, algorithm: Array, shape: Array) -> tuple[Stream, tuple[
     state = np.asarray(resource.read())
     _check(algorithm, state)
     dims = dimensions(shape)
-    resource.write(_moved(np, state, np.uint64(np.prod(dims, dtype=np.int64))))
-    low, high, key = state.astype(np.uint64)
-    return Stream(key, low, high), dims
+    resource.write(_moved_on(state, math.prod(dims)))
+    return _stream_at(state), dims
+
+
+def _stream_at(state: Array) -> Stream:
+    low, high, key = state.view(np.uint64)
+    return Stream(key, low, high)
 
 
 UNIFORM = _define_stateful(
@@ -187,10 +206,9 @@ def _old_normal(resource: Any, shape: Array, *, dtype: DType) -> Array:
         )
     _check(state[0], state[1:])
     dims = dimensions(shape)
-    moved = _moved(np, state[1:], np.uint64(np.prod(dims, dtype=np.int64)))
+    moved = _moved_on(state[1:], math.prod(dims))
     resource.write(np.concatenate([state[:1], moved]))
-    low, high, key = state[1:].astype(np.uint64)
-    return draw("normal", Stream(key, low, high), dims, dtype)
+    return draw("normal", _stream_at(state[1:]), dims, dtype)
 
 
 TRUNCATED = _define_stateful(
@@ -252,9 +270,8 @@ def _binomial(
     pairs = math.prod(inner)
     each = math.prod(dims) // pairs if pairs else 0
     # What TensorFlow sets apart; samples read beyond it.
-    resource.write(_moved(np, state, np.uint64(pairs * 50 * (each + 3))))
-    low, high, key = state.astype(np.uint64)
-    return binomial_on(Stream(key, low, high), dims, counts, probs, dtype)
+    resource.write(_moved_on(state, pairs * 50 * (each + 3)))
+    return binomial_on(_stream_at(state), dims, counts, probs, dtype)
 
 
 NON_DETERMINISTIC = define_op(
@@ -276,6 +293,10 @@ def _non_deterministic(shape: Array, *, dtype: DType) -> Array:
             " system draws, while determinism is enabled. Use a seeded random operation.",
         )
     dims = dimensions(shape)
-    size = int(np.prod(dims, dtype=np.int64)) * dtype.size
-    found: str = drawn("random state", lambda: secrets.token_hex(size))
-    return np.frombuffer(bytes.fromhex(found), dtype.numpy_dtype).reshape(dims)
+    size = math.prod(dims) * dtype.size
+    if switch.log is None:
+        found = np.frombuffer(bytearray(secrets.token_bytes(size)), dtype.numpy_dtype)
+    else:  # which keeps texts
+        text: str = drawn("random state", lambda: secrets.token_hex(size))
+        found = np.frombuffer(bytes.fromhex(text), dtype.numpy_dtype)
+    return found.reshape(dims)

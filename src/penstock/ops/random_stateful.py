@@ -43,7 +43,8 @@ def shape_from_input(c: ShapeContext) -> Dims:
 
 def dimensions(shape: Array) -> tuple[int, ...]:
     """A shape input as a tuple."""
-    return tuple(np.asarray(shape).reshape(-1).tolist())
+    shape = np.asarray(shape)
+    return tuple((shape if shape.ndim == 1 else shape.reshape(-1)).tolist())
 
 
 def outer_dimensions(dims: tuple[int, ...], inner: tuple[int, ...]) -> tuple[int, ...]:
@@ -207,7 +208,8 @@ def traced_permutation(stream: philox.Stream, count: int) -> Array:
 def _shuffle(ctx: KernelContext, value: Array) -> Array:
     if value.ndim == 0 or value.shape[0] < 2:
         return value
-    return value[permutation(stream_on_host(ctx, _shuffle_blocks(value.shape[0])), value.shape[0])]
+    stream = stream_on_host(ctx, _shuffle_blocks(value.shape[0]))
+    return value.take(permutation(stream, value.shape[0]), axis=0)
 
 
 @compiled_kernel(RANDOM_SHUFFLE)
@@ -254,6 +256,11 @@ MULTINOMIAL = define_op(
 
 def categories(xp: Any, stream: philox.Stream, logits: Array, samples: int, dtype: DType) -> Array:
     """[rows, samples] classes: where a uniform number falls among the summed probabilities."""
+    if xp is np and isinstance(logits, np.ndarray):
+        given = logits if logits.dtype in (np.float32, np.float64) else logits.astype(np.float64)
+        drawn = native_random.categories(stream, given, samples, dtype.numpy_dtype)
+        if drawn is not None:
+            return drawn
     wide = logits.astype(xp.float64)
     usable = xp.isfinite(wide)
     top = xp.max(xp.where(usable, wide, -np.inf), axis=1, keepdims=True)

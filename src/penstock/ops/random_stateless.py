@@ -255,6 +255,8 @@ GET_KEY_COUNTER = define_op(
 @kernel(GET_KEY_COUNTER)
 def _get_key_counter(xp: Any, seed: Array) -> tuple[Array, Array]:
     stream = stream_of_seed_pair(xp, seed)
+    if xp is np:
+        return np.array([stream.key]), np.array([stream.low, stream.high])
     return xp.stack([stream.key]), xp.stack([stream.low, stream.high])
 
 
@@ -302,7 +304,7 @@ def _shuffle(value: Array, key: Array, counter: Array, alg: Array) -> Array:
     require_philox(alg)
     if value.ndim == 0 or value.shape[0] < 2:
         return value
-    return value[permutation(keyed_stream(key, counter), value.shape[0])]
+    return value.take(permutation(keyed_stream(key, counter), value.shape[0]), axis=0)
 
 
 @compiled_kernel(SHUFFLE)

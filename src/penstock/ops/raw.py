@@ -71,15 +71,19 @@ def _make(op: OpDef) -> Callable[..., Any]:
     signature = _signature(inputs, attrs, named_attrs)
     # To the table of prepared calls 1 is True: a number for a bool must be refused before.
     flags = {n for n, a in attrs.items() if a.kind == "bool"}
-    defaults = {n: p.default for n, p in signature.parameters.items() if p.default is not p.empty}
-    possible = signature.parameters.keys()
-    required = possible - defaults.keys()
     parameters = list(inputs.values())
-    plain = None if required - set(parameters) else _defaults(attrs)
+    plain = _defaults(attrs)
     # None is a shape, and is refused where there is no default; elsewhere it is the default.
     no_default = {n for n, a in attrs.items() if a.kind == "shape" or a.default is REQUIRED}
-    several = len(op.outputs) > 1
-    result = result_type(op) if several else None
+    result = result_type(op) if len(op.outputs) > 1 else None
+    # By the names that a call gives: the attributes among them, and the others with defaults.
+    known: dict[tuple[str, ...], tuple[list[tuple[str, str]], dict[str, Any]]] = {}
+
+    def split(given: tuple[str, ...]) -> tuple[list[tuple[str, str]], dict[str, Any]]:
+        signature.bind(**dict.fromkeys(given))  # says what is lacking, or unknown
+        chosen = [(n, p) for n, p in named_attrs.items() if p in given]
+        names = {n for n, _ in chosen}
+        return chosen, {n: v for n, v in plain.items() if n not in names}
 
     def raw(*positional: Any, **arguments: Any) -> Any:
         if positional:
@@ -87,22 +91,22 @@ def _make(op: OpDef) -> Callable[..., Any]:
                 f"{op.name} only takes keyword args (possible keys: {list(signature.parameters)})."
                 " Please pass these args as kwargs instead."
             )
-        if plain is not None and arguments.keys() == required:
-            made = execute(op, [arguments[parameter] for parameter in parameters], {**plain})
-            return result(*made) if result is not None else made
-        if not required <= arguments.keys() <= possible:
-            signature.bind(**arguments)  # says what is lacking, or unknown
-        given = {**defaults, **arguments}
-        values = [given[parameter] for parameter in parameters]
-        chosen = {
-            n: given[parameter]
-            for n, parameter in named_attrs.items()
-            if given[parameter] is not None or n in no_default
-        }
-        for n in flags & chosen.keys():
-            if chosen[n].__class__ is not bool:
-                attributes.canonical(op, attrs[n], chosen[n])
-        made = execute(op, values, chosen, given["name"])
+        given = tuple(arguments)
+        found = known.get(given)
+        if found is None:
+            found = known[given] = split(given)
+        chosen, values = found
+        if chosen:
+            values = {**values}
+            for n, parameter in chosen:
+                value = arguments[parameter]
+                if value is None and n not in no_default:
+                    continue
+                if n in flags and value.__class__ is not bool:
+                    attributes.canonical(op, attrs[n], value)
+                values[n] = value
+        taken = [arguments[parameter] for parameter in parameters]
+        made = execute(op, taken, values, arguments.get("name"))
         return result(*made) if result is not None else made
 
     raw.__name__ = raw.__qualname__ = op.name
@@ -114,7 +118,7 @@ def _make(op: OpDef) -> Callable[..., Any]:
 
 def _defaults(attrs: dict[str, AttrDef]) -> dict[str, Any]:
     """What attributes are where a call gives none."""
-    shown = {n: _shown_default(a) for n, a in attrs.items()}
+    shown = {n: _shown_default(a) for n, a in attrs.items() if a.default is not REQUIRED}
     return {n: v for n, v in shown.items() if v is not None or attrs[n].kind == "shape"}
 
 
@@ -139,7 +143,7 @@ def _signature(
     return inspect.Signature(parameters)
 
 
-def _shown_default(attr: Any) -> Any:
+def _shown_default(attr: AttrDef) -> Any:
     return list(attr.default) if attr.is_list else attr.default
 
 

@@ -5,12 +5,13 @@ tensors of the same leading axes, with each set's elements in order from the sta
 """
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from penstock.core import native_arrays
+from penstock.core import native_arrays, native_sparse
 from penstock.core.composite import SparseTensor, is_sparse
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -76,6 +77,11 @@ def _rank(dims: Dims) -> int | None:
 
 def _order(ctx: KernelContext, indices: Array, shape: Array, validate: bool) -> None:
     """Refuses positions outside of the shape, or out of order when that is checked."""
+    found = native_sparse.bounds(indices)
+    if found is not None and (not validate or found[2] != native_sparse.FALLING):
+        low, high, _ = found
+        if min(low) >= 0 and all(map(operator.lt, high, shape.tolist())):
+            return
     check_inside(ctx, np, indices, shape)
     if validate and (order_of(np, indices) != np.arange(indices.shape[0])).any():
         raise invalid(
@@ -85,7 +91,9 @@ def _order(ctx: KernelContext, indices: Array, shape: Array, validate: bool) -> 
 
 
 def _sparse_sets(indices: Array, values: Array, shape: Array) -> Elements:
-    sizes = tuple(int(n) for n in shape[:-1])
+    sizes = shape[:-1].tolist()
+    if len(sizes) == 1:
+        return indices[:, 0], values, 0
     rows = indices[:, :-1] if indices.shape[0] else np.zeros((0, len(sizes)), np.int64)
     return position(np, rows, sizes), values, 0
 
@@ -104,7 +112,7 @@ def _with_rows(sets: Elements) -> Elements:
 
 def _groups(a: Any, b: Any) -> tuple[int, ...]:
     """The leading sizes of both, which must be equal."""
-    left, right = (tuple(int(n) for n in s[:-1]) for s in (a, b))
+    left, right = (tuple([int(n) for n in s[:-1]]) for s in (a, b))
     if left != right:
         raise invalid(
             f"Mismatched group shapes: expected equal leading sizes, got {list(left)} and "
@@ -206,6 +214,7 @@ DENSE_TO_SPARSE = define_op(
     f"DenseToSparseSetOperation(set1: T, set2_indices: int64, set2_values: T, set2_shape: int64; "
     f"{TAIL}{RESULT}",
     shape=lambda c: _result(c, [_rank(c.shape(0)), parts(c, 1, "set2")[1]]),
+    host_inputs=("set2_shape",),
     doc="A set operation on each row of a dense and of a sparse tensor.",
 ).not_differentiable("sets have no gradients")
 
@@ -225,6 +234,7 @@ SPARSE_TO_SPARSE = define_op(
     "SparseToSparseSetOperation(set1_indices: int64, set1_values: T, set1_shape: int64, "
     f"set2_indices: int64, set2_values: T, set2_shape: int64; {TAIL}{RESULT}",
     shape=lambda c: _result(c, [parts(c, 0, "set1")[1], parts(c, 3, "set2")[1]]),
+    host_inputs=("set1_shape", "set2_shape"),
     doc="A set operation on each row of two sparse tensors.",
 ).not_differentiable("sets have no gradients")
 
@@ -255,6 +265,7 @@ SET_SIZE = define_op(
     "SetSize(set_indices: int64, set_values: T, set_shape: int64; validate_indices: bool = True, "
     f"{TYPES}) -> size: int32",
     shape=_size_shape,
+    host_inputs=("set_shape",),
     doc="The number of different elements in each row of a sparse tensor.",
 ).not_differentiable("sets have no gradients")
 
@@ -265,9 +276,17 @@ def _set_size(
 ) -> Array:
     _order(ctx, indices, shape, validate_indices)
     rows, elements, _ = _sparse_sets(indices, values, shape)
-    sizes = tuple(int(n) for n in shape[:-1])
-    places, count, _ = _numbered(elements)
-    found = _different(rows * count + places) // count
+    sizes = shape[:-1].tolist()
+    few = None
+    if elements.size <= _FEW and elements.dtype != object:
+        few = native_arrays.sets(
+            _NUMBERS["union"], (rows, 0, elements), (rows[:0], 0, elements[:0])
+        )
+    if few is not None:
+        found = few[0][:, 0]
+    else:
+        places, count, _ = _numbered(elements)
+        found = _different(rows * count + places) // count
     counts = np.bincount(found, minlength=math.prod(sizes))
     return counts.astype(np.int32).reshape(sizes)
 

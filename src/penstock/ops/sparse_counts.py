@@ -153,6 +153,7 @@ SPARSE_COUNT = define_op(
     "SparseCountSparseOutput(indices: int64, values: T, dense_shape: int64, weights: output_type; "
     f"T: {{int32, int64}}, {LIMITS}, " + OUTPUT,
     shape=_sparse_counts_shape,
+    host_inputs=("dense_shape",),
     doc="Counts the values of a sparse vector, or of each row, as a sparse tensor.",
 ).without_gradient("TensorFlow has none: counts are whole numbers")
 

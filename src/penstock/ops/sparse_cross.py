@@ -51,6 +51,7 @@ JOINED = define_op(
     f"SparseCrossV2({INPUTS}, sep: string; N: int >= 0, {KINDS}) -> output_indices: int64, "
     "output_values: string, output_shape: int64",
     shape=_shape,
+    host_inputs=("shapes",),
     doc="Every combination of columns' values as a string, row by row.",
 ).not_differentiable("strings have no gradients")
 HASHED = define_op(
@@ -58,6 +59,7 @@ HASHED = define_op(
     f"int, {KINDS}, out_type: {{int64, string}}, internal_type: {{int64, string}}) -> "
     "output_indices: int64, output_values: out_type, output_shape: int64",
     shape=lambda c: _crossed_shape(c),
+    host_inputs=("shapes",),
     doc="Every combination of columns' values, as a hash or a string, row by row.",
 ).not_differentiable("hashes and strings have no gradients")
 
@@ -66,6 +68,7 @@ SALTED = define_op(
     f"SparseCrossHashed({INPUTS}, num_buckets: int64, strong_hash: bool, salt: int64; N: int >= 0, "
     f"{KINDS}) -> output_indices: int64, output_values: int64, output_shape: int64",
     shape=_shape,
+    host_inputs=("shapes", "num_buckets", "salt"),
     doc="Every combination of columns' values as a hash, which nobody who lacks the salt can aim "
     "at when `strong_hash`.",
 ).not_differentiable("hashes have no gradients")

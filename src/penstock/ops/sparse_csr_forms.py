@@ -61,6 +61,7 @@ FROM_SPARSE = define_op(
     f"SparseTensorToCSRSparseMatrix(indices: int64, values: T, dense_shape: int64; T: {NUMBERS}) ->"
     " sparse_matrix: variant",
     shape=_from_sparse_shape,
+    host_inputs=("dense_shape",),
     doc="A sparse matrix, or a batch of them, from a sparse tensor of rank 2 or 3.",
 )
 
@@ -245,6 +246,7 @@ COMPONENTS = define_op(
     f"CSRSparseMatrixComponents(csr_sparse_matrix: variant, index: int32; type: {NUMBERS}) -> "
     "row_ptrs: int32, col_inds: int32, values: type",
     shape=_components_shape,
+    host_inputs=("index",),
     doc="A member of a batch of sparse matrices: where its rows begin, their columns and values.",
 ).without_gradient("TensorFlow registers none; CSRSparseMatrixToSparseTensor has one")
 
@@ -280,7 +282,8 @@ COUNT = define_op(
 @host_kernel(COUNT, limit=HOST)
 def _count(sparse_matrix: Any) -> Array:
     matrix = held(sparse_matrix, name="sparse_matrix")
-    counts = np.diff(matrix.ends()).astype(np.int32)
+    ends = matrix.ends()
+    counts = (ends[1:] - ends[:-1]).astype(np.int32, copy=False)
     return counts.reshape(matrix.dims[:-2])
 
 

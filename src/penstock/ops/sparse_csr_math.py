@@ -52,10 +52,28 @@ def _transpose(input: Any, *, conjugate: bool, type: DType) -> CsrMatrix:
 
 def _turned(matrix: CsrMatrix, conj: bool) -> CsrMatrix:
     (*batch, height, width) = matrix.dims
+    if matrix.values.size <= _FEW:
+        return _turned_few(matrix, conj)
     turned = matrix.diagonal.T.tocsr()
     if conj:
         turned = turned.conjugate(copy=False)
     return CsrMatrix.of((*batch, width, height), turned)
+
+
+_FEW = 1 << 12  # values that NumPy sorts sooner than SciPy makes matrices of them
+
+
+def _turned_few(matrix: CsrMatrix, conj: bool) -> CsrMatrix:
+    (*batch, height, width) = matrix.dims
+    rows, columns = matrix.extent
+    starts, places = matrix.indptr, matrix.indices
+    order = places.argsort(kind="stable")
+    found = np.arange(rows, dtype=places.dtype).repeat(starts[1:] - starts[:-1]).take(order)
+    ends = np.zeros(columns + 1, starts.dtype)
+    np.add.accumulate(np.bincount(places, minlength=columns), out=ends[1:])
+    values = matrix.values.take(order)
+    values = values.conj() if conj else values
+    return CsrMatrix((*batch, width, height), values, found, ends)
 
 
 def _factor(matrix: CsrMatrix, transpose: bool, adjoint: bool) -> CsrMatrix:

@@ -49,10 +49,16 @@ REORDER = define_op(
 )
 
 
-@kernel(REORDER, limit=SORT_LIMIT, alone_from=SORT_FROM)
-def _reorder(xp: Any, indices: Array, values: Array, shape: Array) -> list[Array]:
-    order = order_of(xp, indices)
-    return [xp.asarray(indices)[order], xp.asarray(values)[order]]
+@host_kernel(REORDER, limit=SORT_LIMIT, alone_from=SORT_FROM)
+def _reorder(indices: Array, values: Array, shape: Array) -> list[Array]:
+    order = order_of(np, indices)
+    return [indices.take(order, 0), values.take(order)]
+
+
+@compiled_kernel(REORDER)
+def _reorder_compiled(indices: Array, values: Array, shape: Array) -> list[Array]:
+    order = order_of(jnp, indices)
+    return [jnp.asarray(indices)[order], jnp.asarray(values)[order]]
 
 
 @REORDER.gradient
@@ -285,6 +291,7 @@ FILL_EMPTY_ROWS = define_op(
     "type) -> output_indices: int64, output_values: T, empty_row_indicator: bool, "
     "reverse_index_map: int64",
     shape=_fill_shape,
+    host_inputs=("dense_shape",),
     doc="Puts a default at the start of each row that has no element.",
 )
 
@@ -331,7 +338,19 @@ FILL_EMPTY_ROWS_GRAD = define_op(
 ).without_gradient("TensorFlow has none")
 
 
-@kernel(FILL_EMPTY_ROWS_GRAD)
+@host_kernel(FILL_EMPTY_ROWS_GRAD)
+def _fill_grad_host(ctx: KernelContext, places: Array, grad: Array) -> list[Array]:
+    total = grad.shape[0]
+    # places below 0 are large ones without a sign
+    if not places.size or np.maximum.reduce(places.view(np.uint64)) >= total:
+        found: list[Array] = _fill_grad(ctx, np, places, grad)
+        return found
+    rest = grad.copy()
+    rest[places] = 0
+    return [grad.take(places), np.add.reduce(rest, dtype=grad.dtype)]
+
+
+@compiled_kernel(FILL_EMPTY_ROWS_GRAD)
 def _fill_grad(ctx: KernelContext, xp: Any, places: Array, grad: Array) -> list[Array]:
     total = grad.shape[0]
     grad, places = xp.asarray(grad), xp.asarray(places)  # in a trace they may be known

@@ -47,12 +47,15 @@ ADD = define_op(
     f"SparseAdd({PAIR}, thresh: Treal; T: numbertype, Treal: realnumbertype) -> sum_indices: "
     "int64, sum_values: T, sum_shape: int64",
     shape=_add_shape,
+    host_inputs=("a_shape", "b_shape"),
     doc="The sum of two sparse tensors; sums of two elements below a threshold are left out.",
 )
 
 
-def _values_at(values: Array, places: Array) -> Array:
-    """Values by place, 0 where the place is -1."""
+def _values_at(values: Array, places: Array | None) -> Array:
+    """Values by place, 0 where the place is -1; all in order for None."""
+    if places is None:
+        return values
     if not values.size:
         return np.zeros(places.shape, values.dtype)
     found = values.take(places)
@@ -66,10 +69,14 @@ def _add(ctx: KernelContext, *inputs: Array) -> list[Array]:
     same_shapes(ctx, np, a_shape, b_shape)
     indices, first, second = union(a_indices, b_indices)
     values = _values_at(a_values, first) + _values_at(b_values, second)
-    kept = (first < 0) | (second < 0) | (np.abs(values) >= thresh)
-    if kept.all():
-        return [indices, values.astype(a_values.dtype, copy=False), a_shape]
-    return [indices[kept], values[kept].astype(a_values.dtype, copy=False), a_shape]
+    kept = np.abs(values) >= thresh
+    for places in (first, second):
+        if places is not None:
+            kept |= places < 0
+    if not kept.all():
+        indices, values = indices[kept], values[kept]
+    # of the shape a copy: it may be an array that is kept for calls to come
+    return [indices, values.astype(a_values.dtype, copy=False), a_shape.copy()]
 
 
 ADD_GRAD = define_op(
@@ -105,6 +112,7 @@ def _define_extreme(name: str, types: str, function: Callable[..., Array], word:
     op = define_op(
         f"SparseSparse{name}({PAIR}; T: {types}) -> output_indices: int64, output_values: T",
         shape=_extreme_shape,
+        host_inputs=("a_shape", "b_shape"),
         doc=f"The {word} of two sparse tensors' elements, where at least one has an element.",
     )
 
@@ -360,17 +368,32 @@ SOFTMAX = define_op(
 def _softmax(indices: Array, values: Array, sizes: Array) -> Array:
     if not values.shape[0]:
         return values
-    keys = keys_of(indices[:, :-1])
+    rows = indices[:, :-1]
+    keys = rows[:, 0] if rows.shape[1] == 1 else keys_of(rows)
     if keys is None:
-        keys = np.unique(indices[:, :-1], axis=0, return_inverse=True)[1].reshape(-1)
+        keys = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+    if (keys[1:] >= keys[:-1]).all():
+        return _softmax_of_runs(keys, values)
     order = np.argsort(keys, kind="stable")
-    keys, ordered = keys[order], values[order]
-    starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-    lengths = np.diff(starts, append=values.shape[0])
-    powers = np.exp(ordered - np.repeat(np.maximum.reduceat(ordered, starts), lengths))
     result = np.empty_like(values)
-    result[order] = powers / np.repeat(np.add.reduceat(powers, starts), lengths)
+    result[order] = _softmax_of_runs(keys[order], values[order])
     return result
+
+
+def _softmax_of_runs(keys: Array, values: Array) -> Array:
+    """Softmax over runs of equal keys, on the host; there is one at least."""
+    starts = np.flatnonzero(keys[1:] != keys[:-1])
+    starts += 1
+    starts = np.concatenate((_FIRST, starts))
+    lengths = np.empty_like(starts)
+    np.subtract(starts[1:], starts[:-1], lengths[:-1])
+    lengths[-1] = values.shape[0] - starts[-1]
+    powers = np.exp(values - np.maximum.reduceat(values, starts).repeat(lengths))
+    powers /= np.add.reduceat(powers, starts).repeat(lengths)
+    return powers
+
+
+_FIRST = np.zeros(1, np.int64)
 
 
 @compiled_kernel(SOFTMAX)

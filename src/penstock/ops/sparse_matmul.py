@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_sparse
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, kernel
 from penstock.core.lazy import jnp
@@ -77,9 +78,13 @@ def _product(
         ctx, np, indices, values, shape, b, adjoint_a, adjoint_b
     )
     kind = _sum_dtype(b.dtype)
-    order = np.argsort(rows, kind="stable")
     result = np.zeros((height, right.shape[1]), kind)
     step = max(BLOCK // max(right.shape[1], 1), 1)
+    if rows.size <= step and native_sparse.added_product(
+        indices, int(adjoint_a), used, right, result
+    ):
+        return result
+    order = np.argsort(rows, kind="stable")
     for start in range(0, order.size, step):
         some = order[start : start + step]
         products = used[some, None].astype(kind) * right[columns[some]].astype(kind)

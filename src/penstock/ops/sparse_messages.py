@@ -48,11 +48,13 @@ def _many_shape(c: ShapeContext) -> Dims:
 SERIALIZE = define_op(
     f"SerializeSparse({INPUTS}{OUT_TYPE}",
     shape=_single_shape,
+    host_inputs=("sparse_shape",),
     doc="A sparse tensor as three strings or variants.",
 ).not_differentiable("strings have no gradients")
 SERIALIZE_MANY = define_op(
     f"SerializeManySparse({INPUTS}{OUT_TYPE}",
     shape=_many_shape,
+    host_inputs=("sparse_shape",),
     doc="Each entry of a sparse tensor's first axis as three strings or variants.",
 ).not_differentiable("strings have no gradients")
 
@@ -105,9 +107,14 @@ def _message(array: Array, dtype: DType) -> bytes:
     return _with_content(_head(dtype, array.shape), content, len(content))
 
 
+@functools.lru_cache(maxsize=4096)
+def _before_content(head: bytes, size: int) -> bytes:
+    return b"".join((head, _CONTENT, varint(size)))
+
+
 def _with_content(head: bytes, content: Any, size: int) -> bytes:
     """A message with its last field, the content, of so many bytes."""
-    return b"".join((head, _CONTENT, varint(size), content)) if size else head
+    return b"".join((_before_content(head, size), content)) if size else head
 
 
 _CONTENT = b"\x22"  # field 4: bytes
@@ -118,7 +125,8 @@ def _elements(
 ) -> list[Any]:
     """The three strings, or variants, of a sparse tensor."""
     made = HeldTensor if out_type is dtypes.variant else _message
-    return [made(indices, dtypes.int64), made(values, dtype), made(shape, dtypes.int64)]
+    # of the shape a copy: it may be an array that is kept for calls to come
+    return [made(indices, dtypes.int64), made(values, dtype), made(shape.copy(), dtypes.int64)]
 
 
 @host_kernel(SERIALIZE)
@@ -240,6 +248,23 @@ _PLAIN_TYPES = {  # of which messages are read without a parser
 }
 
 
+@functools.lru_cache(maxsize=4096)
+def _plain_head(head: bytes) -> tuple[tuple[int, ...], DType, Any, bytes, int] | None:
+    """What the beginning of a message of numbers, up to its content, tells.
+
+    Returns:
+      The sizes, the dtype, that of the bytes, all that comes before the content, and the length of
+      the whole message. None for all others.
+    """
+    known, sizes = _PLAIN_TYPES.get(head[1]), _sizes_in(head[4:])
+    if known is None or sizes is None or len(head) != 4 + head[3] or len(sizes) > 8:
+        return None
+    dtype, storage = known
+    size = math.prod(sizes) * storage.itemsize
+    start = b"".join((head, _CONTENT, varint(size))) if size else head
+    return sizes, dtype, storage, start, len(start) + size
+
+
 def _plain_array(data: bytes) -> tuple[Array, DType] | None:
     """The tensor of a message such as `_message` makes of numbers, in the message's memory.
 
@@ -247,25 +272,17 @@ def _plain_array(data: bytes) -> tuple[Array, DType] | None:
     """
     if len(data) < 4 or data[0] != 0x08 or data[2] != 0x12 or data[3] > 127:
         return None
-    known, at = _PLAIN_TYPES.get(data[1]), 4 + data[3]
-    sizes = _sizes_in(data[4:at])
-    if known is None or sizes is None or len(data) < at or len(sizes) > 8:
+    told = _plain_head(data[: 4 + data[3]])
+    if told is None:
         return None
-    size = 0
-    if at < len(data):
-        if data[at] != _CONTENT[0]:
-            return None
-        at, shift = at + 1, 0
-        while at < len(data) and shift < 42:
-            byte = data[at]
-            size |= (byte & 127) << shift
-            at, shift = at + 1, shift + 7
-            if byte < 128:
-                break
-    dtype, storage = known
-    if at + size != len(data) or math.prod(sizes) * storage.itemsize != size:
+    sizes, dtype, storage, start, length = told
+    if len(data) != length or not data.startswith(start):
         return None
-    found: Array = np.ndarray(sizes, storage, data, at) if size else np.empty(sizes, storage)
+    found: Array
+    if length > len(start):
+        found = np.ndarray(sizes, storage, data, len(start))
+    else:
+        found = np.empty(sizes, storage)
     return found, dtype
 
 

@@ -39,6 +39,7 @@ SLICE = define_op(
     "SparseSlice(indices: int64, values: T, shape: int64, start: int64, size: int64; T: type) -> "
     "output_indices: int64, output_values: T, output_shape: int64",
     shape=_slice_shape,
+    host_inputs=("shape", "start", "size"),
     doc="The elements of a box of a sparse tensor, in a sparse tensor of its own.",
 )
 
@@ -62,6 +63,7 @@ SLICE_GRAD = define_op(
     "SparseSliceGrad(backprop_val_grad: T, input_indices: int64, input_start: int64, "
     "output_indices: int64; T: numbertype) -> val_grad: T",
     shape=lambda c: c.rank(1, 2, "input_indices")[:1],
+    host_inputs=("input_start",),
     fallible=True,
     doc="The gradient of SparseSlice with respect to its values.",
 ).without_gradient("TensorFlow has none")
@@ -233,6 +235,7 @@ SPLIT = define_op(
     "T: type) -> output_indices: num_split*int64, output_values: num_split*T, output_shape: "
     "num_split*int64",
     shape=_split_shape,
+    host_inputs=("split_dim", "shape"),
     doc="A sparse tensor cut along an axis into parts whose sizes differ by at most one.",
 )
 

@@ -128,6 +128,7 @@ def _define(kind: str, types: str, word: str) -> tuple[OpDef, OpDef]:
         f"SparseReduce{kind}Sparse({INPUTS}; keep_dims: bool = False, T: {types}) -> "
         "output_indices: int64, output_values: T, output_shape: int64",
         shape=_sparse_shape,
+        host_inputs=("input_shape", "reduction_axes"),
         doc=f"{word} of a sparse tensor's elements along axes, as a sparse tensor.",
     ).without_gradient("TensorFlow has none")
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import native_arrays
+from penstock.core import native_arrays, native_places
 from penstock.core.composite import IndexedSlices
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
@@ -26,6 +26,7 @@ TYPES = {"Sum": "realnumbertype", "Mean": FLOATING, "SqrtN": FLOATING}
 IDS = "Tidx: {int32, int64} = int32, "
 SEGMENT_TYPE = "Tsegmentids: {int32, int64} = int32"
 _SPARSE = 1000  # times as many segments as rows, above which wrong ids are looked for first
+_UNSIGNED = {4: np.uint32, 8: np.uint64}
 WORDS = {"Sum": "The sum", "Mean": "The mean", "SqrtN": "The sum by the root of the number"}
 
 
@@ -46,11 +47,22 @@ def _lookup_shape(c: ShapeContext, numbered: bool) -> Dims:
             c.fail("num_segments >= 0", f"num_segments should be >= 0: {int(value)}")
         count = None if value is None else int(value)
     else:
-        known = c.constant(2)
-        if known is not None and known.size and known[-1] < 0:
-            c.fail("segment ids >= 0", f"segment ids must be >= 0: {known[-1]}")
-        count = None if known is None else int(known[-1]) + 1 if known.size else 0
+        # A kernel counts itself: to read ids here would check every call's shapes.
+        known = None if c.running else c.constant(2)
+        count = None if known is None else _segments(c.op_name, known)
     return None if data is None else (count, *data[1:])
+
+
+def _segments(op_name: str, ids: Array) -> int:
+    """The number of segments that the last of sorted ids says."""
+    if not ids.size:
+        return 0
+    last = int(ids[-1])
+    if last < 0:
+        raise ValueError(
+            f"{op_name}: expected segment ids >= 0, got segment ids must be >= 0: {last}."
+        )
+    return last + 1
 
 
 def _check_ids(ctx: KernelContext, xp: Any, ids: Array, count: int | None) -> None:
@@ -79,7 +91,7 @@ def _check_rows(ctx: KernelContext, xp: Any, indices: Array, rows: int) -> None:
     """Fails the step unless indices are in [0, rows)."""
     if not indices.shape[0]:
         return
-    if xp is np and indices.view(f"u{indices.dtype.itemsize}").max() < rows:
+    if xp is np and np.maximum.reduce(indices.view(_UNSIGNED[indices.dtype.itemsize])) < rows:
         return  # one pass: what is negative is beyond all sizes
     ok = (indices >= 0) & (indices < rows)
     first = xp.argmin(ok)
@@ -126,16 +138,21 @@ def _combined_natively(
         return None
     rows = data.astype(_wide(data.dtype), copy=False)
     total = np.zeros((count, *rows.shape[1:]), rows.dtype)
-    sizes = np.zeros(count, np.int64)
+    sizes = None if kind == "Sum" else np.zeros(count, np.int64)
     found = native_arrays.combined(
         native_arrays.ADD, rows, ids, total, native_arrays.RISING, indices, sizes
     )
     if found is None:
         return None
-    return (found if kind == "Sum" else _shared(kind, found, sizes)).astype(data.dtype, copy=False)
+    if sizes is not None:
+        found = _shared(kind, found, sizes)
+    return found.astype(data.dtype, copy=False)
 
 
 def _shared(kind: str, total: Array, sizes: Array) -> Array:
+    found = native_places.shared(total, sizes, kind == "SqrtN")
+    if found is not None:
+        return found
     return total * _column(_shares(np, kind, sizes.astype(total.dtype)), total.ndim)
 
 
@@ -163,9 +180,7 @@ def _define_lookup(kind: str) -> tuple[OpDef, OpDef]:
         ctx: KernelContext, data: Array, indices: Array, ids: Array, number: Array | None = None
     ) -> Array:
         limit = None if number is None else int(number)
-        count = limit
-        if count is None:
-            count = int(ids[-1]) + 1 if ids.size else 0
+        count = _segments(ctx.op_name, ids) if limit is None else limit
         found = _combined_natively(kind, data, indices, ids, count)
         if found is not None:
             return found
@@ -230,13 +245,17 @@ def _returned(
     ctx: KernelContext, kind: str, grad: Array, ids: Array, indices: Array, count: int
 ) -> Array:
     """On the host: parts of segments' gradients added up by index, which is below `count`."""
-    _check_rows(ctx, np, ids, grad.shape[0])
     parts = grad.astype(_wide(grad.dtype), copy=False)
     if kind != "Sum":
-        parts = _shared(kind, parts, np.bincount(ids, minlength=len(grad)))
+        sizes = native_places.often(ids, len(grad))
+        if sizes is None:
+            _check_rows(ctx, np, ids, grad.shape[0])
+            sizes = np.bincount(ids, minlength=len(grad))
+        parts = _shared(kind, parts, sizes)
     total = np.zeros((count, *grad.shape[1:]), parts.dtype)
     found = native_arrays.combined(native_arrays.ADD, parts, indices, total, places=ids)
     if found is None:
+        _check_rows(ctx, np, ids, grad.shape[0])
         _check_rows(ctx, np, indices, count)
         found = add_rows(parts[ids], indices, count)
     return found.astype(grad.dtype, copy=False)
@@ -278,10 +297,14 @@ def _define_grads(kind: str) -> tuple[OpDef, OpDef]:
     def run_rows(
         ctx: KernelContext, grad: Array, indices: Array, ids: Array, number: Array
     ) -> list[Array]:
-        _check_rows(ctx, np, ids, grad.shape[0])
-        _check_rows(ctx, np, indices, int(number))
-        unique, own = np.unique(indices, return_inverse=True)
-        return [_returned(ctx, kind, grad, ids, own.reshape(-1), unique.size), unique]
+        found = native_places.different(indices, int(number))
+        if found is None:
+            _check_rows(ctx, np, ids, grad.shape[0])
+            _check_rows(ctx, np, indices, int(number))
+            unique, own = np.unique(indices, return_inverse=True)
+            found = unique, own.reshape(-1)
+        unique, own = found
+        return [_returned(ctx, kind, grad, ids, own, unique.size), unique]
 
     @dense.gradient
     def grad_of_grad(op: Any, grad: Any) -> list[Any]:

@@ -12,18 +12,25 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import native_arrays
 from penstock.core.composite import IndexedSlices
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, kernel
 from penstock.core.lazy import jnp, lax
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.array_gather import taken
+from penstock.ops.state_host_rows import (
+    HOST_UPDATES,
+    change_places,
+    change_rows,
+    positions_fit,
+)
 from penstock.ops.state_variables import NUMERIC, variable_shape
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
+_UNSIGNED = {4: np.uint32, 8: np.uint64}
 HOST_ROWS_LIMIT = 16_384  # the host copies the whole variable, so only small ones go there
 
 
@@ -46,8 +53,8 @@ def _bad_index(indices: Array, size: Array) -> str:
 def check_rows(ctx: Any, indices: Array, size: int) -> None:
     """Fails the step unless all `indices` are in [0, size)."""
     if indices.__class__ is np.ndarray:  # one pass: what is negative is beyond all sizes
-        unsigned = indices.view(f"u{indices.dtype.itemsize}")
-        ok = indices.size == 0 or unsigned.max() < size
+        unsigned = indices.view(_UNSIGNED[indices.dtype.itemsize])
+        ok = indices.size == 0 or np.maximum.reduce(unsigned, None) < size
     else:
         ok = ((indices >= 0) & (indices < size)).all()
     ctx.check(ok, errors.InvalidArgumentError, _bad_index, indices, np.asarray(size, np.int64))
@@ -223,6 +230,11 @@ def check_positions(ctx: Any, indices: Array, shape: tuple[int, ...]) -> None:
 @kernel(GATHER_ND, limit=1 << 20)
 def _gather_nd(ctx: Any, xp: Any, resource: Any, indices: Array) -> Array:
     params = xp.asarray(resource.read())
+    found = None
+    if xp is np and indices.ndim and 0 < indices.shape[-1] <= params.ndim:
+        found = taken(params, indices)
+    if found is not None:
+        return found
     check_positions(ctx, indices, params.shape)
     position = tuple(indices[..., i] for i in range(indices.shape[-1]))
     if not position:
@@ -306,47 +318,6 @@ def _check_divisors(ctx: Any, xp: Any, updates: Array) -> None:
         )
 
 
-def _host_divide(new: Array, index: Any, updates: Array) -> None:
-    """Row after row; integers are divided towards zero."""
-    (rows,) = index if isinstance(index, tuple) else (index,)
-    integer = np.issubdtype(new.dtype, np.integer)
-    for i, row in zip(rows.reshape(-1), updates.reshape((-1, *new.shape[1:])), strict=True):
-        if integer:
-            quotient = new[i] // row
-            new[i] = quotient + ((quotient < 0) & (quotient * row != new[i]))
-        else:
-            new[i] = new[i] / row
-
-
-def _set(new: Array, index: Any, updates: Array) -> None:
-    new[index] = updates
-
-
-def _change_rows(kind: str, array: Array, indices: Array, updates: Array) -> None:
-    """Changes rows of an array of NumPy."""
-    operation = NATIVE_UPDATES.get(kind)
-    if operation is not None:
-        rows = updates.reshape((indices.size, *array.shape[1:]))
-        done = native_arrays.combined(operation, rows, indices.reshape(-1), array)
-        if done is not None:
-            return
-    HOST_UPDATES[kind](array, indices, updates)
-
-
-NATIVE_UPDATES = {  # those whose bits are NumPy's
-    "Add": native_arrays.ADD,
-    "Sub": native_arrays.SUBTRACT,
-    "Mul": native_arrays.MULTIPLY,
-}
-HOST_UPDATES: dict[str, Callable[..., None]] = {
-    "Add": np.add.at,
-    "Sub": np.subtract.at,
-    "Mul": np.multiply.at,
-    "Min": np.minimum.at,
-    "Max": np.maximum.at,
-    "Update": _set,
-    "Div": _host_divide,
-}
 AT_METHODS = {
     "Add": "add",
     "Sub": "subtract",
@@ -372,14 +343,16 @@ def _define_scatter(kind: str, doc: str) -> OpDef:
 
     @host_kernel(op, limit=HOST_ROWS_LIMIT, by_rows=kind != "Div")
     def _on_host(ctx: KernelContext, resource: Any, indices: Array, updates: Array) -> None:
+        if change_rows(kind, resource, indices, updates):
+            return
         full = _prepare_rows(ctx, np, resource, indices, updates)[1]
         if kind == "Div":  # row after row, which may be stopped half-way
             _check_divisors(ctx, np, full)
         elif resource.holds_alone():
-            _change_rows(kind, resource.value, indices, full)
+            HOST_UPDATES[kind](resource.value, indices, full)
             return
         new = np.array(resource.value)
-        _change_rows(kind, new, indices, full)
+        HOST_UPDATES[kind](new, indices, full)
         resource.write(new)
 
     @compiled_kernel(op)
@@ -488,6 +461,10 @@ def _define_scatter_nd(kind: str, doc: str) -> OpDef:
     def _on_host(
         ctx: KernelContext, ref: Any, indices: Array, updates: Array, *, bad_indices_policy: str
     ) -> None:
+        strict = bad_indices_policy in ("", "DEFAULT", "ERROR")
+        fits = strict and positions_fit(ref.value, indices, updates)
+        if fits and change_places(kind, ref, indices, updates):
+            return
         params = ref.read()
         _prepare_positions(ctx, params, indices, updates, bad_indices_policy)
         if bad_indices_policy == "IGNORE":

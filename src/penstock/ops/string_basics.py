@@ -285,6 +285,7 @@ SUBSTR = define_op(
     "Substr(input: string, pos: T, len: T; T: {int32, int64}, unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE')"
     " -> output: string",
     shape=_substr_shape,
+    host_inputs=("pos", "len"),
     doc="A part of each string.",
 ).not_differentiable(NO_GRADIENT)
 
@@ -300,11 +301,13 @@ def _substr(input: Array, pos: Array, len: Array, *, unit: Any) -> Array:
             f"Substr: broadcast not implemented for {max(input.ndim, pos.ndim)} dimensions:"
             f" expected at most {_MOST_RANK}. Reshape, or give pos and len the input's shape.",
         )
-    if as_text(unit) == "BYTE" and not pos.shape and pos >= 0 and len >= 0:
-        found = native_strings.part(input, pos.item(), len.item())
+    by_bytes = as_text(unit) == "BYTE"
+    if by_bytes and not pos.shape:
+        start, size = pos.item(), len.item()
+        found = native_strings.part(input, start, size) if start >= 0 and size >= 0 else None
         if found is not None:
             return found
-    part = _byte_part if as_text(unit) == "BYTE" else _character_part
+    part = _byte_part if by_bytes else _character_part
     texts, starts, sizes = np.broadcast_arrays(input, pos, len)
     rows = zip(
         texts.reshape(-1).tolist(),

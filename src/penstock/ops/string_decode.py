@@ -102,6 +102,7 @@ PADDED_RAW = define_op(
     "int32, uint16, uint8, int16, int8, int64, bfloat16}, little_endian: bool = True) -> output: "
     "out_type",
     shape=_padded_shape,
+    host_inputs=("fixed_length",),
     doc="The numbers whose bytes the strings are, padded with zeros or cut to one length.",
 ).not_differentiable(NO_GRADIENT)
 

@@ -2,8 +2,8 @@
 
 Each is written once, in operations that Python integers and arrays of uint64 share, and runs over
 one string or over many of one length class at a time. `fingerprints`, `sip_hashes` and
-`murmur_hashes` take an array or list of strings and return uint64 of its shape; they use
-`penstock.core.native_strings` where it is, which has the same functions in C++.
+`murmur_hashes` take an array or list of strings and return uint64 of its shape, below a limit if
+there is one; they use `penstock.core.native_strings` where it is, which has the same in C++.
 
 Source: the published algorithms (FarmHash and SipHash papers and reference descriptions).
 """
@@ -56,13 +56,19 @@ Text = Any  # _One or _Many
 
 
 def _hashes(
-    texts: Texts, function: Callable[[Text], Word], number: int, keys: tuple[int, int] = (0, 0)
+    texts: Texts,
+    function: Callable[[Text], Word],
+    limit: int,
+    number: int,
+    keys: tuple[int, int] = (0, 0),
 ) -> Array:
     """The hash of each string; `number` and `keys` say which it is in the native library."""
     array = texts if isinstance(texts, np.ndarray) else np.array(texts, object)
-    found = native_strings.hashes(array, number, keys)
+    found = native_strings.hashes(array, number, keys, limit)
     if found is None:
         found = _run(array.reshape(-1).tolist(), function).reshape(array.shape)
+        if limit:
+            found %= np.uint64(limit)
     return found
 
 
@@ -94,9 +100,9 @@ def _shift_mix(x: Word) -> Word:
 # ---- FarmHash -----------------------------------------------------------------------------------
 
 
-def fingerprints(texts: Texts) -> Array:
+def fingerprints(texts: Texts, limit: int = 0) -> Array:
     """FarmHash's Fingerprint64 of each string."""
-    return _hashes(texts, _farm, native_strings.FARM)
+    return _hashes(texts, _farm, limit, native_strings.FARM)
 
 
 def _farm(text: Text) -> Word:
@@ -198,10 +204,10 @@ def _farm_round(text: Text, at: int, state: Any, multiplier: Word, times: int) -
 # ---- SipHash ------------------------------------------------------------------------------------
 
 
-def sip_hashes(texts: Texts, key: tuple[int, int]) -> Array:
+def sip_hashes(texts: Texts, key: tuple[int, int], limit: int = 0) -> Array:
     """SipHash-2-4 of each string under a key of two words."""
     key = key[0] & MASK, key[1] & MASK
-    return _hashes(texts, functools.partial(_sip, key=key), native_strings.SIP, key)
+    return _hashes(texts, functools.partial(_sip, key=key), limit, native_strings.SIP, key)
 
 
 def _sip(text: Text, key: tuple[int, int]) -> Word:
@@ -245,9 +251,9 @@ def _sip_round(a: Word, b: Word, c: Word, d: Word) -> Any:
 # ---- MurmurHash ---------------------------------------------------------------------------------
 
 
-def murmur_hashes(texts: Texts) -> Array:
+def murmur_hashes(texts: Texts, limit: int = 0) -> Array:
     """MurmurHash64A of each string with the seed that TensorFlow uses."""
-    return _hashes(texts, _murmur, native_strings.MURMUR, (_MURMUR_SEED, 0))
+    return _hashes(texts, _murmur, limit, native_strings.MURMUR, (_MURMUR_SEED, 0))
 
 
 def _murmur(text: Text) -> Word:

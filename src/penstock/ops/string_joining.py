@@ -1,5 +1,6 @@
 """Strings joined along axes and by segment."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_shape import rank as rank_of
 from penstock.ops.math_range import range as range_of
-from penstock.ops.string_arrays import FEW, HOST, array_of, as_bytes, invalid
+from penstock.ops.string_arrays import HOST, array_of, as_bytes, invalid
 from penstock.ops.string_to_hash import either
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -46,6 +47,7 @@ REDUCE_JOIN = define_op(
     "ReduceJoin(inputs: string, reduction_indices: int32; keep_dims: bool = False, separator: "
     "string = '') -> output: string",
     shape=_reduce_shape,
+    host_inputs=("reduction_indices",),
     doc="Strings joined along axes.",
 ).not_differentiable(NO_GRADIENT)
 
@@ -179,6 +181,7 @@ SEGMENT_JOIN = define_op(
     "separator: string = '', Tindices: {int32, int64}, Tnumsegments: {int32, int64} = int32) -> "
     "output: string",
     shape=_segment_shape,
+    host_inputs=("num_segments",),
     doc="Strings joined by segment.",
 ).not_differentiable(NO_GRADIENT)
 
@@ -195,21 +198,22 @@ def _segment_join(
             f"UnsortedSegmentJoin: Invalid segment_id rank {segment_ids.ndim} for input with"
             f" {inputs.ndim} dimension(s): expected at most as many.",
         )
-    if segment_ids.size and not 0 <= segment_ids.min() <= segment_ids.max() < count:
+    inner = inputs.shape[segment_ids.ndim :]
+    width, ids = math.prod(inner), segment_ids.reshape(-1)
+    # ids below 0 are large ones without a sign
+    if ids.size and np.maximum.reduce(ids.view(f"u{ids.itemsize}")) >= count:
         raise invalid(
             "UnsortedSegmentJoin: segment_ids are not allowed to exceed num_segments or to have"
             f" negative values: expected 0 to {count - 1}, got {segment_ids.min()} to"
             f" {segment_ids.max()}."
         )
-    inner = inputs.shape[segment_ids.ndim :]
-    width = int(np.prod(inner))
-    places = segment_ids.reshape(-1, 1).astype(np.int64) * width + np.arange(width)
-    found = None
-    if inputs.size > FEW:
-        found = native_strings.combined(inputs, places, count * width, between)
+    places = ids
+    if inner:
+        places = (ids[:, None].astype(np.int64) * width + np.arange(width)).reshape(-1)
+    found = native_strings.combined(inputs, places, count * width, between)
     if found is None:
         cells: list[list[bytes]] = [[] for _ in range(count * width)]
-        for place, text in zip(places.reshape(-1).tolist(), inputs.reshape(-1), strict=True):
+        for place, text in zip(places.tolist(), inputs.reshape(-1), strict=True):
             if text or cells[place]:  # as TensorFlow: none goes between nothing and the first text
                 cells[place].append(text)
         found = array_of([between.join(cell) for cell in cells], (count * width,))

@@ -1,5 +1,6 @@
 """Messages in strings: tensors as TensorProto, and Example from JSON."""
 
+import json
 import weakref
 from typing import Any
 
@@ -171,6 +172,9 @@ def _decode_json_example(json_examples: Array) -> Array:
 
 
 def _json_example(text: bytes) -> bytes:
+    plain = _plain_json_example(text)
+    if plain is not None:
+        return plain
     message = proto.example_pb2.Example()
     if not text.lstrip().startswith(b"{"):
         raise invalid(
@@ -186,6 +190,57 @@ def _json_example(text: bytes) -> bytes:
         ) from None
     data: bytes = message.SerializeToString(deterministic=True)
     return data
+
+
+_FLOAT_MAX = float(np.finfo(np.float32).max)
+
+
+def _plain_json_example(text: bytes) -> bytes | None:
+    """The message of features that are lists of numbers, written without a choice; None for others.
+
+    Protobuf's own parser takes three times as long, and finds what is wrong.
+    """
+    message = proto.example_pb2.Example()
+    try:
+        given = json.loads(text.decode(), object_pairs_hook=_without_repetitions)
+        ((_, features),) = _named(given, "features")
+        ((_, feature),) = _named(features, "feature")
+        if not feature:
+            return None
+        for key, lists in feature.items():
+            ((kind, held),) = _named(lists, "floatList", "int64List")
+            ((_, values),) = _named(held, "value")
+            if not values or values.__class__ is not list or not _fit(values, kind):
+                return None
+            made = message.features.feature[key]
+            (made.float_list if kind == "floatList" else made.int64_list).value.extend(values)
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None
+    data: bytes = message.SerializeToString(deterministic=True)
+    return data
+
+
+def _without_repetitions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name comes twice")
+    return found
+
+
+def _named(given: dict[str, Any], *names: str) -> Any:
+    """The items of an object, which has no other names than these."""
+    if not given.keys() <= set(names):
+        raise ValueError("another name")
+    return given.items()
+
+
+def _fit(values: list[Any], kind: str) -> bool:
+    """Whether values are numbers that the list takes as they are."""
+    if kind == "int64List":
+        return all(v.__class__ is int for v in values)
+    return all(
+        (v.__class__ is float or v.__class__ is int) and abs(v) <= _FLOAT_MAX for v in values
+    )
 
 
 def decode_json_example(json_examples: Any, name: str | None = None) -> Any:

@@ -14,7 +14,7 @@ from penstock.core import native_strings
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.string_arrays import FEW, HOST, array_of, as_bytes, invalid
+from penstock.ops.string_arrays import HOST, array_of, as_bytes, invalid
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -153,12 +153,12 @@ def _ngrams(
     pad = (as_bytes(left_pad), as_bytes(right_pad), pad_width)
     given = (ngram_widths, as_bytes(separator), pad, preserve_short_sequences)
     found = None
-    if data.size > FEW and data_splits.size:
+    if data_splits.size:
         found = native_strings.ngrams(data, data_splits, *given)
     if found is None:
         found = _ngrams_of_rows(data, data_splits, *given)
     ends = np.zeros(data_splits.size, Tsplits.numpy_dtype)
-    np.cumsum(np.asarray(found[1], np.int64), out=ends[1:])
+    np.add.accumulate(found[1], dtype=np.int64, out=ends[1:])
     return [found[0], ends]
 
 

@@ -41,18 +41,14 @@ STRONG = _define(
 )
 
 
-def _buckets(hashes: Array, count: int) -> Array:
-    return (hashes % np.uint64(count)).astype(np.int64)
-
-
 @host_kernel(LEGACY, limit=HOST)
 def _legacy(string_tensor: Array, *, num_buckets: int) -> Array:
-    return _buckets(murmur_hashes(string_tensor), num_buckets)
+    return murmur_hashes(string_tensor, num_buckets).view(np.int64)
 
 
 @host_kernel(FAST, limit=HOST)
 def _fast(input: Array, *, num_buckets: int) -> Array:
-    return _buckets(fingerprints(input), num_buckets)
+    return fingerprints(input, num_buckets).view(np.int64)
 
 
 @host_kernel(STRONG, limit=HOST)
@@ -62,7 +58,7 @@ def _strong(input: Array, *, num_buckets: int, key: Any) -> Array:
             f"StringToHashBucketStrong: Key must have 2 elements, got {len(key)}. Give two integers"
             " that nobody can guess."
         )
-    return _buckets(sip_hashes(input, (int(key[0]), int(key[1]))), num_buckets)
+    return sip_hashes(input, (int(key[0]), int(key[1])), num_buckets).view(np.int64)
 
 
 def to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Any:

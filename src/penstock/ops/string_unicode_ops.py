@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.core import shapes
+from penstock.core import native_strings, shapes
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
@@ -196,9 +196,11 @@ def _decode_all(
     codec, policy = codec_of(as_text(input_encoding)), as_text(errors)
     _check_replacement(replacement_char)
     if codec == "utf-8" and not replace_control_characters:
-        found = _decode_valid(input.reshape(-1).tolist())
+        found = native_strings.characters(input.reshape(-1))
+        if found is None:
+            found = _decode_valid(input.reshape(-1).tolist())
         if found is not None:
-            return [found[0].astype(Tsplits.numpy_dtype), *found[1:]]
+            return [found[0].astype(Tsplits.numpy_dtype, copy=False), *found[1:]]
     points: list[int] = []
     starts: list[int] = []
     ends = [0]
@@ -211,7 +213,7 @@ def _decode_all(
     return [splits, np.array(points, np.int32), np.array(starts, np.int64)]
 
 
-def _decode_valid(rows: list[bytes]) -> list[Array] | None:
+def _decode_valid(rows: list[bytes]) -> tuple[Array, Array, Array] | None:
     """Row splits, code points and offsets of UTF-8, all rows at once; None if any is malformed."""
     joined = b"".join(rows)
     try:
@@ -227,7 +229,7 @@ def _decode_valid(rows: list[bytes]) -> list[Array] | None:
     starts = character_starts(joined)
     splits = np.searchsorted(starts, begins)
     points = np.frombuffer(text.encode("utf-32-le"), "<i4").astype(np.int32, copy=False)
-    return [splits, points, starts - np.repeat(begins[:-1], np.diff(splits))]
+    return splits, points, starts - np.repeat(begins[:-1], np.diff(splits))
 
 
 @host_kernel(DECODE, limit=HOST)
@@ -289,6 +291,10 @@ def _transcode(
         as_text(output_encoding),
     )
     _check_replacement(replacement_char)
+    if codec == "utf-8" and not replace_control_characters:
+        found = native_strings.transcoded(input, wanted)
+        if found is not None:
+            return found
 
     plain = codec not in _MARKS
 
@@ -335,6 +341,9 @@ def _encode(
     replacement_char: int,
 ) -> Array:
     _check_replacement(replacement_char)
+    found = native_strings.texts_of(input_values, input_splits, as_text(output_encoding))
+    if found is not None:
+        return found
     splits = input_splits
     if splits[0] != 0 or splits[-1] != input_values.size:
         raise invalid(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors, proto
-from penstock.core import shapes
+from penstock.core import native_strings, shapes
 from penstock.core.arrays import HashableArray
 from penstock.core.kernels import KernelContext, host_kernel
 from penstock.core.op_def import OpDef, define_op
@@ -31,8 +31,12 @@ def _define(text: str, doc: str, shape: Callable[[ShapeContext], Dims] = shapes.
 
 
 def _serialized(summary: Any) -> Array:
+    return _text(summary.SerializeToString())
+
+
+def _text(data: bytes) -> Array:
     result = np.empty((), object)
-    result[()] = summary.SerializeToString()
+    result[()] = data
     return result
 
 
@@ -58,6 +62,10 @@ def _scalar(tags: Array, values: Array) -> Array:
 
 def scalar_summary(tags: Array, values: Array) -> Array:
     """A serialised Summary of numbers, a tag for each."""
+    numbers = values if values.dtype == np.float32 else values.astype(np.float64).astype(np.float32)
+    found = native_strings.scalar_summary(tags, numbers)
+    if found is not None:
+        return _text(found)
     summary = proto.summary_pb2.Summary()
     for tag, value in zip(tags.reshape(-1), values.reshape(-1), strict=True):
         summary.value.add(tag=tag, simple_value=float(value))
@@ -141,9 +149,13 @@ MERGE = _define(
 
 @host_kernel(MERGE)
 def _merge(inputs: list[Array]) -> Array:
+    given = np.concatenate([each.reshape(-1) for each in inputs])
+    found = native_strings.merged_summaries(given)
+    if found is not None:
+        return _text(found)
     merged = proto.summary_pb2.Summary()
     tags: set[str] = set()
-    for data in (item for each in inputs for item in each.reshape(-1)):
+    for data in given:
         summary = proto.summary_pb2.Summary()
         try:
             summary.ParseFromString(data)

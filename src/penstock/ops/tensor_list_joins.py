@@ -70,7 +70,12 @@ def _joined(held: TensorList, wanted: Dims, leading: Sequence[int]) -> tuple[Arr
                 f"tensor list. element_shape: {d.text(dims)}. Give an element_shape."
             )
         return zeros_of(held.dtype, (0, *dims[1:])), np.zeros(0, np.int64)
-    pieces = [_piece(held, dims, i, item, leading) for i, item in enumerate(held.items)]
+    items = held.items
+    shapes = {None if item is None else item.shape for item in items}
+    shape = shapes.pop() if len(shapes) == 1 else None
+    if shape and d.compatible(dims, shape):  # the usual case
+        return np.concatenate(items), np.array([shape[0]] * len(items), np.int64)
+    pieces = [_piece(held, dims, i, item, leading) for i, item in enumerate(items)]
     for i, piece in enumerate(pieces):
         if piece.shape[1:] != pieces[0].shape[1:] or not d.compatible(dims, piece.shape):
             raise invalid(

@@ -100,6 +100,9 @@ def _rows(held: TensorList, wanted: Dims, items: list[Any], doing: str) -> Array
         assert dims is not None
         return zeros_of(held.dtype, (0, *dims))
     items = filling(held, wanted, items, f"{doing} that are uninitialized")
+    shapes = {item.shape for item in items}
+    if len(shapes) == 1 and d.compatible(wanted, items[0].shape):
+        return joined_rows(items)
     for item in items:
         if not d.compatible(wanted, item.shape) or item.shape != items[0].shape:
             raise invalid(
@@ -108,6 +111,13 @@ def _rows(held: TensorList, wanted: Dims, items: list[Any], doing: str) -> Array
                 "different lengths."
             )
     return np.stack(items)
+
+
+def joined_rows(items: list[Array]) -> Array:
+    """Elements of one shape, at least one, as rows."""
+    if not items[0].ndim:
+        return np.stack(items)
+    return np.concatenate(items).reshape(len(items), *items[0].shape)
 
 
 @host_kernel(STACK, limit=LARGE)
@@ -148,7 +158,12 @@ FROM_TENSOR = define_op(
 def _from_tensor(tensor: Array, element_shape: Array, *, element_dtype: DType) -> Any:
     _from_rows_now(tensor, dims_of(element_shape))
     dims = tensor.shape[1:]
-    return TensorList(element_dtype, dims, [one_row(tensor, i) for i in range(len(tensor))])
+    return TensorList(element_dtype, dims, rows_as_items(tensor))
+
+
+def rows_as_items(tensor: Array) -> list[Array]:
+    """The rows of a tensor, as elements."""
+    return list(tensor) if tensor.ndim > 1 else [one_row(tensor, i) for i in range(len(tensor))]
 
 
 def one_row(tensor: Array, index: int) -> Array:
@@ -201,14 +216,15 @@ def _gather(
     input_handle: Any, indices: Array, element_shape: Array, *, element_dtype: DType
 ) -> Array:
     held = list_of(input_handle, element_dtype)
-    for index in indices:
+    places = indices.tolist()
+    for index in places:
         if not 0 <= index < held.length:
             raise invalid(
                 f"Index {index} out of range; list only has {held.length} elements. Use indices "
                 f"from 0 to {held.length - 1}."
             )
     items = held.items
-    chosen = [items[i] for i in indices]
+    chosen = [items[i] for i in places]
     return _rows(held, dims_of(element_shape), chosen, "Tried to gather elements")
 
 
@@ -282,9 +298,10 @@ def _scattered(held: TensorList, tensor: Array, indices: Array, grows: bool) -> 
             )
         held = held.resized(most)
     items = held.items
-    for position, index in enumerate(indices):
-        row = one_row(tensor, position)
-        check_item(held, row)
+    rows = rows_as_items(tensor)
+    if rows:
+        check_item(held, rows[0])
+    for index, row in zip(indices.tolist(), rows, strict=True):
         items[index] = row
     return TensorList(held.dtype, held.dims, items, None, held.limit)
 

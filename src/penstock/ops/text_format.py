@@ -5,6 +5,7 @@ shows the first few elements in one line. Numbers are as short as reading them b
 significant digits if that suffices for float32, else nine.
 """
 
+import struct
 from typing import Any
 
 import numpy as np
@@ -48,8 +49,19 @@ def float_text(value: float, wide: bool) -> str:
         return "nan"
     short, long = ("%.15g", "%.17g") if wide else ("%.6g", "%.9g")
     text = short % value
-    same = float(text) == value if wide else np.float32(text) == np.float32(value)
+    same = float(text) == value if wide else _is_same_float(float(text), value)
     return text if same else long % value
+
+
+_FLOAT = struct.Struct("f")
+
+
+def _is_same_float(one: float, other: float) -> bool:
+    """Whether two numbers are one in float32."""
+    try:
+        return _FLOAT.pack(one) == _FLOAT.pack(other)
+    except OverflowError:
+        return bool(np.float32(one) == np.float32(other))
 
 
 def summarize(array: Array, limit: int) -> str:
@@ -63,7 +75,11 @@ def _block(array: Array, ends: int, level: int, rank: int) -> str:
     if level == rank:
         return element_text(array[()], True)
     count = len(array)
-    separator = " " if level == rank - 1 else "\n" * (rank - level - 1) + " " * (level + 1)
+    if level == rank - 1:
+        first = " ".join(_element_texts(array[: min(ends, count)]))
+        rest = [f" {text}" for text in _element_texts(array[max(ends, count - ends) :])]
+        return f"[{first}{' ...' if count > 2 * ends else ''}{''.join(rest)}]"
+    separator = "\n" * (rank - level - 1) + " " * (level + 1)
     shown = [_block(array[i, ...], ends, level + 1, rank) for i in range(min(ends, count))]
     text = separator.join(shown)
     if count > 2 * ends:
@@ -71,6 +87,17 @@ def _block(array: Array, ends: int, level: int, rank: int) -> str:
     for i in range(max(ends, count - ends), count):
         text += separator + _block(array[i, ...], ends, level + 1, rank)
     return f"[{text}]"
+
+
+def _element_texts(row: Array) -> list[str]:
+    """The elements of a vector as texts."""
+    kind = row.dtype.kind
+    if kind in "iu":
+        return list(map(str, row.tolist()))
+    if kind == "f":
+        wide = row.dtype.itemsize == 8
+        return [float_text(value, wide) for value in row.tolist()]
+    return [element_text(value, True) for value in row]
 
 
 def summarize_flat(array: Array, limit: int) -> str:

@@ -124,7 +124,7 @@ def auc(
     Args:
       labels: the truth, a tensor cast to bool.
       predictions: scores in [0, 1], a floating tensor of the same shape.
-      num_thresholds: points of the curve, at least 2.
+      num_thresholds: points of the curve, at least 2; with 1 there is no area.
       curve: "ROC" or "PR".
       summation_method: "trapezoidal", "careful_interpolation" (for PR; ROC takes the first),
         "minoring" or "majoring".
@@ -138,15 +138,16 @@ def auc(
         )
     careful = summation_method == "careful_interpolation" and curve == "PR"
     with scope(name, "auc", (labels, predictions, weights)):
-        cuts = _even(num_thresholds)
+        cuts, points = _even(num_thresholds), num_thresholds
         if thresholds is not None:
             cuts = [0.0 - EPSILON, *sorted(thresholds), 1.0 + EPSILON]
+            points = len(cuts)
         values, updates = _counts(labels, predictions, cuts, weights, ("tp", "fn", "tn", "fp"))
 
         def area(counts: Counts, result: str) -> Any:
             if careful:
-                return _careful_area(counts["tp"], counts["fp"], counts["fn"])
-            return _area(counts, curve, summation_method, len(cuts), result)
+                return _careful_area(counts["tp"], counts["fp"], counts["fn"], points)
+            return _area(counts, curve, summation_method, points, result)
 
         return finish(
             area(values, "value"),
@@ -175,16 +176,16 @@ def _area(counts: Counts, curve: str, method: str, points: int, name: str) -> An
     return reduce_sum(multiply(width, height), name=name)
 
 
-def _careful_area(tp: Any, fp: Any, fn: Any) -> Any:
+def _careful_area(tp: Any, fp: Any, fn: Any, points: int) -> Any:
     """Between two points of the precision-recall curve counts are interpolated, not rates."""
     tp, fp, fn = convert_to_tensor(tp), convert_to_tensor(fp), convert_to_tensor(fn)
-    found = subtract(tp[:-1], tp[1:])
+    found = subtract(tp[: points - 1], tp[1:])
     above = add(tp, fp)
-    slope = div_no_nan(found, maximum(subtract(above[:-1], above[1:]), 0))
+    slope = div_no_nan(found, maximum(subtract(above[: points - 1], above[1:]), 0))
     intercept = subtract(tp[1:], multiply(slope, above[1:]))
     quotient = where(
-        logical_and(greater(above[:-1], 0), greater(above[1:], 0)),
-        div_no_nan(above[:-1], maximum(above[1:], 0)),
+        logical_and(greater(above[: points - 1], 0), greater(above[1:], 0)),
+        div_no_nan(above[: points - 1], maximum(above[1:], 0)),
         ones_like(above[1:]),
     )
     parts = multiply(slope, add(found, multiply(intercept, log(quotient))))

@@ -57,6 +57,21 @@ class _RuleOptimizer(Optimizer):
     def _attrs(self) -> dict[str, Any]:
         return {"use_locking": self._use_locking}
 
+    def _real_number(self, value: Any, argument: str) -> Any:
+        """One of the numbers as a tensor, where text and complex numbers are refused at once.
+
+        Raises:
+          TypeError: it is no real number.
+        """
+        name = self._node_names[argument]
+        number = convert_to_tensor(self._call_if_callable(value), name=name)
+        if not (number.dtype.is_floating or number.dtype.is_integer or number.dtype.is_bool):
+            raise TypeError(
+                f"{type(self).__name__}: expected a real number as {name}, got {value!r}, which is "
+                f"{number.dtype.name}. Pass a float."
+            )
+        return number
+
     def _prepare(self) -> None:
         self._numbers = {
             name: convert_to_tensor(self._call_if_callable(value), name=self._node_names[name])
@@ -360,8 +375,7 @@ class FtrlOptimizer(_RuleOptimizer):
         self._rule = "FtrlV2" if self._shrinkage > 0 else "Ftrl"
 
     def _given(self) -> dict[str, Any]:
-        rate = self._call_if_callable(self._learning_rate)
-        rate = convert_to_tensor(rate, name=self._node_names["lr"])
+        rate = self._real_number(self._learning_rate, "lr")
         if not rate.dtype.is_floating:
             rate = cast(rate, float32)
         given = {

@@ -39,7 +39,8 @@ class ProximalGradientDescentOptimizer(GradientDescentOptimizer):
         self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
 
     def _given(self) -> dict[str, Any]:
-        return {"alpha": self._learning_rate, "l1": self._l1, "l2": self._l2}
+        rate = self._real_number(self._learning_rate, "alpha")
+        return {"alpha": rate, "l1": self._l1, "l2": self._l2}
 
     def _inputs(self, grad: Any, var: Any, extra: dict[str, Any]) -> dict[str, Any]:
         return super(GradientDescentOptimizer, self)._inputs(grad, var, extra)
@@ -79,7 +80,8 @@ class ProximalAdagradOptimizer(AdagradOptimizer):
         self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
 
     def _given(self) -> dict[str, Any]:
-        return {"lr": self._learning_rate, "l1": self._l1, "l2": self._l2}
+        rate = self._real_number(self._learning_rate, "lr")
+        return {"lr": rate, "l1": self._l1, "l2": self._l2}
 
 
 class AdagradDAOptimizer(AdagradOptimizer):

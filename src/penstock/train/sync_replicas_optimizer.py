@@ -114,7 +114,7 @@ class SyncReplicasOptimizer(Optimizer):
         Raises:
           ValueError: there are no variables, or no global step.
         """
-        pairs = list(grads_and_vars)
+        pairs = list(grads_and_vars or ())
         if not pairs:
             raise ValueError("Must supply at least one variable")
         if global_step is None:

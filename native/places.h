@@ -1,0 +1,74 @@
+// Numbers of rows: made of positions, told apart, and the shares of those that have the same one. Part of
+// arrays.cc.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace penstock {
+namespace {
+
+inline bool is_inside(int64_t number, int64_t count) {
+  return static_cast<uint64_t>(number) < static_cast<uint64_t>(count);
+}
+
+// The number of the row at each position in the first `depth` axes of these sizes: -1, or the first
+// position that is outside.
+template <typename Index>
+int64_t flatten(const Index *positions, int64_t number, int64_t depth, const int64_t *sizes,
+                int64_t *rows) {
+  for (int64_t i = 0; i < number; ++i, positions += depth) {
+    int64_t row = 0;
+    for (int64_t axis = 0; axis < depth; ++axis) {
+      if (!is_inside(positions[axis], sizes[axis])) return i;
+      row = row * sizes[axis] + positions[axis];
+    }
+    rows[i] = row;
+  }
+  return -1;
+}
+
+// The different ones of numbers in [0, rows), rising, and which of them each is: how many there are, -1
+// where a number is outside.
+template <typename Index>
+int64_t different(const Index *numbers, int64_t count, int64_t rows, int64_t *own, Index *found) {
+  std::vector<int64_t> seen(static_cast<size_t>(rows));
+  for (int64_t i = 0; i < count; ++i) {
+    if (!is_inside(numbers[i], rows)) return -1;
+    seen[numbers[i]] = 1;
+  }
+  int64_t size = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    if (!seen[row]) continue;
+    found[size] = static_cast<Index>(row);
+    seen[row] = size++;
+  }
+  for (int64_t i = 0; i < count; ++i) own[i] = seen[numbers[i]];
+  return size;
+}
+
+// How often each number in [0, rows) is there: -1, or the first number that is outside.
+template <typename Index>
+int64_t often(const Index *numbers, int64_t count, int64_t rows, int64_t *sizes) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (!is_inside(numbers[i], rows)) return i;
+    ++sizes[numbers[i]];
+  }
+  return -1;
+}
+
+// Each row times one by its size, or by the root of it; a size below 1 counts as 1.
+template <typename Element>
+void share(const Element *rows, int64_t number, int64_t width, const int64_t *sizes, bool root,
+           Element *out) {
+  for (int64_t i = 0; i < number; ++i, rows += width, out += width) {
+    const Element size = std::max(static_cast<Element>(sizes[i]), Element(1));
+    const Element part = 1 / (root ? std::sqrt(size) : size);
+    for (int64_t j = 0; j < width; ++j) out[j] = rows[j] * part;
+  }
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,85 @@
+// Places of a sparse tensor's elements: rows of `rank` indices, in row-major order or not. Part of
+// arrays.cc.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+namespace penstock {
+namespace {
+
+// Calls work(rank) with a rank that the compiler knows where it is a usual one.
+template <typename Work>
+int64_t with_rank(int64_t rank, const Work &work) {
+  switch (rank) {
+    case 1: return work(std::integral_constant<int64_t, 1>());
+    case 2: return work(std::integral_constant<int64_t, 2>());
+    case 3: return work(std::integral_constant<int64_t, 3>());
+  }
+  return work(rank);
+}
+
+// -1, 0 or 1: the first place comes before the second, is the same, or comes after it.
+template <typename Rank>
+int64_t compare_places(const int64_t *a, const int64_t *b, Rank rank) {
+  for (int64_t axis = 0; axis < rank; ++axis)
+    if (a[axis] != b[axis]) return a[axis] < b[axis] ? -1 : 1;
+  return 0;
+}
+
+// The smallest and largest index of each axis. 2 where each place comes after the one before it, 1 where
+// none comes before it, else 0. There is one place at least.
+template <typename Rank>
+int64_t bounds_of_places(const int64_t *places, int64_t number, Rank rank, int64_t *low,
+                         int64_t *high) {
+  std::copy(places, places + rank, low);
+  std::copy(places, places + rank, high);
+  int64_t order = 2;
+  for (int64_t i = 1; i < number; ++i) {
+    const int64_t *before = places;
+    places += rank;
+    for (int64_t axis = 0; axis < rank; ++axis) {
+      low[axis] = std::min(low[axis], places[axis]);
+      high[axis] = std::max(high[axis], places[axis]);
+    }
+    order = std::min(order, 1 - compare_places(before, places, rank));
+  }
+  return order;
+}
+
+// Two lists of places, each in order and without repetitions, as one: the places, and where each stands
+// in the first list and in the second, -1 where it does not. How many there are, or -1 where a list is
+// not in order.
+template <typename Rank>
+int64_t unite_places(const int64_t *a, int64_t a_count, const int64_t *b, int64_t b_count, Rank rank,
+                     int64_t *places, int64_t *first, int64_t *second) {
+  int64_t i = 0, j = 0, count = 0;
+  for (; i < a_count || j < b_count; ++count, places += rank) {
+    const int64_t *left = a + i * rank, *right = b + j * rank;
+    const int64_t found = i == a_count ? 1 : j == b_count ? -1 : compare_places(left, right, rank);
+    const int64_t *taken = found > 0 ? right : left;
+    if (count > 0 && compare_places(places - rank, taken, rank) >= 0) return -1;
+    std::copy(taken, taken + rank, places);
+    first[count] = found > 0 ? -1 : i++;
+    second[count] = found < 0 ? -1 : j++;
+  }
+  return count;
+}
+
+// Adds to `result` [.., width] the product of a sparse matrix, which has values at places [number, 2], and
+// a dense one [.., width]: element after element. The row of a place is its index `row_axis`.
+template <typename Element, typename Index>
+int64_t add_product(const Index *places, int64_t number, int64_t row_axis, const Element *values,
+                    const Element *dense, int64_t width, Element *result) {
+  for (int64_t i = 0; i < number; ++i) {
+    const Index *place = places + 2 * i;
+    Element *sums = result + place[row_axis] * width;
+    const Element *factors = dense + place[1 - row_axis] * width, value = values[i];
+    for (int64_t column = 0; column < width; ++column) sums[column] += value * factors[column];
+  }
+  return -1;
+}
+
+}  // namespace
+}  // namespace penstock

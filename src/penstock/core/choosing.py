@@ -1,0 +1,80 @@
+"""`numpy.where` at one speed for any mask: NumPy's guesses at each element which way it goes.
+
+It takes 0.3 ns an element where the mask is regular and up to 5 ns where it is not, as is that of
+an activation's gradient.
+"""
+
+from typing import Any
+
+import numpy as np
+
+Array = Any  # numpy.ndarray, jax.Array or a tracer
+
+_FEW = 4096  # elements below which NumPy's one call takes less than several
+_BITS: dict[int, Any] = {4: np.int32, 8: np.int64}  # integers of as many bytes
+
+_CLIPPED = "fd"  # dtypes whose clipping is a pass of vectors
+
+
+def where(xp: Any, mask: Array, x: Array, y: Array) -> Array:
+    """`xp.where(mask, x, y)`.
+
+    Args:
+      xp: numpy or jax.numpy.
+      mask: bools.
+      x: what is taken where the mask holds.
+      y: what is taken elsewhere, of the same dtype; all three broadcast.
+    """
+    if xp is not np or max(x.size, y.size) < _FEW or x.dtype != y.dtype:
+        return xp.where(mask, x, y)
+    bits = _BITS.get(x.dtype.itemsize) if x.dtype.kind in "fiu" else None
+    if bits is not None:
+        shape = np.broadcast_shapes(mask.shape, x.shape, y.shape)
+        if x.shape == shape:
+            return _by_bits(mask, x, y, bits)
+        if y.shape == shape:
+            return _by_bits(~mask, y, x, bits)
+    return np.where(mask, x, y)
+
+
+def maximum(x: Array, y: Array) -> Array:
+    """`numpy.maximum`, which is no pass of vectors where one side is a scalar."""
+    array, bound = (x, y) if y.ndim == 0 else (y, x)
+    if _is_bound(array, bound):
+        found = array.clip(bound, np.inf)
+        return found if bound else found + bound  # 0.0 for -0.0
+    return np.maximum(x, y)
+
+
+def minimum(x: Array, y: Array) -> Array:
+    """`numpy.minimum`, likewise."""
+    array, bound = (x, y) if y.ndim == 0 else (y, x)
+    return array.clip(-np.inf, bound) if _is_bound(array, bound) else np.minimum(x, y)
+
+
+def _is_bound(x: Array, y: Array) -> bool:
+    return bool(y.ndim == 0 and x.size >= _FEW and x.dtype == y.dtype and x.dtype.char in _CLIPPED)
+
+
+def between(xp: Any, x: Array, low: Array, high: Array) -> Array:
+    """`xp.minimum(xp.maximum(x, low), high)`, which NumPy has in one pass for two scalars."""
+    if xp is np and x.dtype.char in _CLIPPED and low.ndim == high.ndim == 0:
+        return x.clip(low, high)
+    return xp.minimum(xp.maximum(x, low), high)
+
+
+def _by_bits(mask: Array, x: Array, y: Array, bits: Any) -> Array:
+    """Of bits that differ those of `x` where the mask holds; `x` has the shape of the result."""
+    taken = np.ascontiguousarray(mask).astype(bits).reshape(mask.shape)
+    np.negative(taken, out=taken)  # all bits where the mask holds, none elsewhere
+    kind, x = x.dtype, np.ascontiguousarray(x).view(bits)
+    other = (np.ascontiguousarray(y) if y.ndim else y).view(bits)
+    if y.ndim == 0 and not other:
+        return (x & taken).view(kind)
+    differing = x ^ other
+    differing &= taken
+    differing ^= other
+    return differing.view(kind)
+
+
+__all__ = ["between", "maximum", "minimum", "where"]

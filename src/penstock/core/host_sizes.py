@@ -1,0 +1,70 @@
+"""Up to which size single calls run on the host, operation by operation.
+
+XLA shares a call among threads and hands its result back in some 40 to 100 microseconds, in which
+NumPy passes over a hundred thousand numbers or more; for cheap arithmetic it stays ahead as long as
+memory sets the pace. `benchmarks/host_sizes.py` measures both ways for each operation. Plans do not
+ask here: a region computes such operations together with those beside them.
+"""
+
+import os
+from collections.abc import Sequence
+
+from penstock.types import dtypes as dt
+from penstock.types.dtypes import DType
+
+# One pass of NumPy, or a view; in time not above that of compiled calls up to `_PASS` elements.
+_PASSES = frozenset(
+    """
+    Abs Add AddV2 All Angle Any BiasAdd BiasAddV1 BitwiseAnd BitwiseOr BitwiseXor Cast Ceil
+    CheckNumerics ComplexAbs Conj ConjugateTranspose DeepCopy Div Equal Floor Greater GreaterEqual
+    Imag Inv Invert IsFinite IsInf IsNan Less LessEqual LogicalAnd LogicalNot LogicalOr Maximum
+    Minimum Mul Neg NotEqual OnesLike Pow QuantizedReshape Real RealDiv Reciprocal
+    RequantizationRange Rint Roll Round Square Sub Unpack ZerosLike
+    """.split()
+)
+# The same for functions whose loops of NumPy have vectors for these dtypes alone.
+_FUNCTIONS = frozenset("Atan ClipByValue Exp Expm1 Log Log1p Softplus Sqrt Tanh".split())
+_VECTORS = frozenset({dt.float32, dt.float64})
+# Two or three passes, sums, or copies of parts: ahead up to `_PART` elements.
+_PARTS = frozenset(
+    """
+    AddN ApproximateEqual BiasAddGrad Complex Concat ConcatV2 EuclideanNorm FloorDiv InplaceUpdate
+    L2Loss LeakyReluGrad LeftShift MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixSetDiag
+    MatrixSetDiagV2 MatrixSetDiagV3 Max Mean Min MirrorPad MulNoNan Pad PadV2 PopulationCount Relu
+    Relu6 Relu6Grad ReluGrad RightShift Select SelectV2 SigmoidGrad Sign SoftplusGrad Softsign
+    SoftsignGrad SquaredDifference Sum TanhGrad
+    """.split()
+)
+# More passes: ahead up to `_SHORT` elements.
+_SHORTER = frozenset(
+    """
+    Elu EluGrad InvGrad LeakyRelu LogSoftmax MatrixBandPart Pack ReciprocalGrad RsqrtGrad Selu
+    SeluGrad Sigmoid Softmax SqrtGrad StridedSliceGrad TruncateDiv
+    """.split()
+)
+# Numbers of less than four bytes that NumPy computes one by one.
+_SLOW = frozenset({dt.float16, dt.bfloat16})
+
+_PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+_PASS = max(1 << 17, (1 << 23) // max(2, _PROCESSORS))  # more processors, more for XLA to gain
+_PART, _SHORT = 1 << 18, 1 << 16
+
+
+def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
+    """Elements of all inputs up to which a single call runs on the host.
+
+    Args:
+      name: of the operation.
+      types: of its inputs.
+      limit: the kernel's, up to which plans run it there too.
+    """
+    if not _SLOW.isdisjoint(types):
+        return limit
+    if name in _PASSES or (name in _FUNCTIONS and _VECTORS.issuperset(types)):
+        return max(limit, _PASS)
+    if name in _PARTS:
+        return max(limit, _PART)
+    return max(limit, _SHORT) if name in _SHORTER else limit
+
+
+__all__ = ["single_limit"]

@@ -1,0 +1,58 @@
+"""What draws of classes and points take, by `native/draws.h`, part of the library of arrays.
+
+Each function returns None where the library is not in use, or does not serve the sizes.
+Thread-safe.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from penstock.core.native_arrays import LIBRARY, checked
+
+Array = Any  # numpy.ndarray
+BITS = 32  # of a number of Sobol's sequence
+
+
+def weighted(weights: Array, blocks: Array, values: Array) -> Array | None:
+    """In which class's part of [0, total) each value lies: int64[M].
+
+    Args:
+      weights: of classes, int64[B, size], in blocks.
+      blocks: their sums, int64[B].
+      values: int64[M], at least 0 and below the sum of all.
+    """
+    call = LIBRARY.function("weighted")
+    if call is None:
+        return None
+    found = np.empty(len(values), np.int64)
+    call(weights, blocks, weights.shape[1], np.ascontiguousarray(values), len(values), found)
+    return found
+
+
+def sobol(directions: Array, first: int, count: int, dtype: np.dtype[Any]) -> Array | None:
+    """Points of Sobol's sequence: float32 or float64[count, D], in [0, 1).
+
+    Args:
+      directions: uint32[D, BITS], that of the lowest bit first.
+      first: the number of the first point; the origin has 0.
+      count: how many; first + count is below 2^31.
+      dtype: of the points.
+    """
+    call = LIBRARY.function("sobol")
+    if call is None:
+        return None
+    found = np.empty((count, len(directions)), dtype)
+    call(directions, len(directions), first, count, dtype.itemsize == 8, found)
+    return found
+
+
+def hits(keys: Array, wanted: Array) -> tuple[Array, Array] | None:
+    """Where wanted keys, int64[R, W], are among others, int64[N]: int32 rows, int64 last places."""
+    call, size = LIBRARY.function("hits"), wanted.size
+    if call is None or len(keys) >= 1 << 30 or not size:
+        return None
+    rows, places = np.empty(size, np.int32), np.empty(size, np.int64)
+    held = np.ascontiguousarray(keys), np.ascontiguousarray(wanted)
+    found = checked(call(held[0], len(keys), held[1], *wanted.shape, rows, places))
+    return rows[:found], places[:found]

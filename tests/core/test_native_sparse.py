@@ -1,0 +1,85 @@
+"""Places of sparse tensors by the native library, beside NumPy's and Python's own."""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+from penstock.core import native_arrays, native_sparse
+
+RNG = np.random.default_rng(6)
+
+
+@pytest.fixture(autouse=True)
+def needs_the_library():
+    if not native_arrays.LIBRARY.is_in_use():
+        pytest.skip("no native work on arrays here")
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3, 5])
+def test_bounds_and_order(rank):
+    places = RNG.integers(-3, 4, (20, rank))
+    rising = np.unique(places, axis=0)
+    for given, order in (
+        (rising, native_sparse.RISING),
+        (rising.repeat(2, 0), native_sparse.LEVEL),
+        (rising[::-1], native_sparse.FALLING),
+        (rising[:1], native_sparse.RISING),
+    ):
+        low, high, found = native_sparse.bounds(given)
+        assert (low, high) == (given.min(0).tolist(), given.max(0).tolist())
+        assert found == order
+
+
+def test_what_has_no_bounds():
+    assert native_sparse.bounds(np.zeros((0, 2), np.int64)) is None
+    assert native_sparse.bounds(np.zeros((2, 0), np.int64)) is None
+    assert native_sparse.bounds(np.zeros((2, 2), np.int32)) is None
+
+
+@pytest.mark.parametrize("rank", [1, 2, 4])
+def test_places_of_two_together(rank):
+    a, b = (np.unique(RNG.integers(0, 4, (n, rank)), axis=0) for n in (12, 7))
+    for one, other in ((a, b), (a, b[:0]), (b[:0], a), (b[:0], b[:0])):
+        places, first, second = native_sparse.united(one, other)
+        np.testing.assert_array_equal(places, np.unique(np.concatenate([one, other]), axis=0))
+        for numbers, side in ((first, one), (second, other)):
+            np.testing.assert_array_equal(side[numbers[numbers >= 0]], places[numbers >= 0])
+            assert (numbers >= 0).sum() == len(side)
+    assert native_sparse.united(a[::-1], b) is None
+    assert native_sparse.united(a, b.repeat(2, 0)) is None
+
+
+@pytest.mark.parametrize("row_axis", [0, 1])
+@pytest.mark.parametrize("wide", [np.int32, np.int64])
+def test_products(row_axis, wide):
+    places = RNG.integers(0, [4, 5], (30, 2)).astype(wide)
+    values = RNG.integers(-9, 9, 30).astype(np.float32)
+    matrix = np.zeros((4, 5), np.float32)
+    np.add.at(matrix, tuple(places.T), values)
+    matrix = matrix.T if row_axis else matrix
+    dense = RNG.integers(-9, 9, (matrix.shape[1], 6)).astype(np.float32)
+    result = np.ones((len(matrix), 6), np.float32)
+    assert native_sparse.added_product(places, row_axis, values, dense, result)
+    np.testing.assert_array_equal(result, matrix @ dense + 1)
+    assert not native_sparse.added_product(places, row_axis, values, dense, result.astype(np.half))
+
+
+def test_shapes_given_as_lists_are_nobody_else_s():
+    """Their arrays are kept for calls to come, so no result may be one of them."""
+    places = np.array([[0, 1], [2, 3]])
+    given = {"a_indices": places, "a_values": [1.0, 2.0], "b_indices": places}
+    given.update(b_values=[3.0, 4.0], a_shape=[3, 4], b_shape=[3, 4], thresh=0.0)
+    one, other = (tf.raw_ops.SparseAdd(**given).sum_shape.numpy() for _ in range(2))
+    assert not np.shares_memory(one, other)
+    kept = [
+        tf.raw_ops.SerializeSparse(
+            sparse_indices=places, sparse_values=[1.0, 2.0], sparse_shape=[3, 4],
+            out_type=tf.variant,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    shapes = [
+        tf.raw_ops.DeserializeSparse(serialized_sparse=each, dtype=tf.float32).sparse_shape.numpy()
+        for each in kept
+    ]
+    assert not np.shares_memory(*shapes)
