@@ -1,6 +1,7 @@
 """Image files: what is decoded is what was encoded, and no bytes crash a decoder."""
 
 import io
+import re
 import struct
 import zlib
 
@@ -289,7 +290,7 @@ def png_by(data, plain):
         try:
             return image_formats.png(data, 0, False)
         except image_formats.BadImage as problem:
-            return str(problem)
+            return re.sub(r"0x[0-9a-f]+", "", str(problem))  # where an object of Pillow's is
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 3, 4])
