@@ -168,6 +168,94 @@ bool check_pools(Random &random) {
   return penstock_images_pool(0, 0, x.data(), s, r, c, more, 2, largest.data()) == 0;
 }
 
+// Windows over five axes beside the same by plain loops over all places of all windows.
+bool check_sliding(Random &random) {
+  int64_t s[27];
+  for (int k = 0; k < 5; ++k) {
+    s[k] = 1 + below(random, k == 0 ? 2 : 4);
+    s[10 + k] = k == 0 ? 1 : 1 + below(random, 3);
+    s[15 + k] = k == 0 ? 1 : 1 + below(random, 3);
+    s[20 + k] = k == 0 ? 0 : below(random, s[10 + k]);
+    s[5 + k] = k == 0 ? s[0] : 1 + (s[k] + s[20 + k] - 1) / s[15 + k];
+  }
+  s[25] = 1 + below(random, 20);
+  const int64_t elements = s[0] * s[1] * s[2] * s[3] * s[4] * s[25];
+  const int64_t windows = s[5] * s[6] * s[7] * s[8] * s[9] * s[25];
+  s[26] = random() % 2 ? elements : elements / s[0];
+  const Floats x = drawn(random, elements), grads = drawn(random, windows);
+  Floats largest(grads.size()), of(grads.size()), means(grads.size()), back(x.size()), even(x.size());
+  std::vector<int64_t> places(grads.size());
+  const float *y = largest.data();
+  if (penstock_images_slide(0, 0, x.data(), nullptr, nullptr, s, 2, largest.data()) != -1 ||
+      penstock_images_slide(1, 0, x.data(), y, grads.data(), s, 2, back.data()) != -1 ||
+      penstock_images_slide(2, 0, x.data(), y, x.data(), s, 2, of.data()) != -1 ||
+      penstock_images_slide(3, 0, x.data(), y, nullptr, s, 2, places.data()) != -1 ||
+      penstock_images_slide(4, 0, x.data(), nullptr, nullptr, s, 2, means.data()) != -1 ||
+      penstock_images_slide(5, 0, grads.data(), nullptr, nullptr, s, 2, even.data()) != -1 ||
+      penstock_images_slide(4, 2, x.data(), nullptr, nullptr, s, 2, means.data()) != -2)
+    return false;
+  Floats again(x.size());
+  if (penstock_images_to_places(0, grads.data(), places.data(), s[0], windows / s[0],
+                                s[26] == elements ? 0 : s[26], elements, again.data()) != -1)
+    return false;
+  double given = 0, to_all = 0, by_mean = 0, by_place = 0;
+  for (int64_t at = 0; at < windows; ++at) {
+    const bool empty = y[at] == -std::numeric_limits<float>::infinity();
+    if (!empty && (of[at] != y[at] || means[at] > y[at])) return false;
+    if (empty && (of[at] != 0 || places[at] != 0 || means[at] != 0)) return false;
+    if (!empty) given += grads[at];
+    by_mean += grads[at] * means[at];
+  }
+  for (int64_t i = 0; i < elements; ++i) {
+    to_all += even[i];
+    by_place += even[i] * x[i];
+    given -= back[i];
+  }
+  for (const double each : {given, by_mean - by_place})
+    if (std::fabs(each) > 1e-2) return false;
+  for (int64_t at = 0; at < windows; ++at)  // windows without elements are at the first place there
+    if (y[at] == -std::numeric_limits<float>::infinity())
+      again[s[26] == elements ? 0 : at / (windows / s[0]) * s[26]] -= grads[at];
+  for (int64_t i = 0; i < elements; ++i)
+    if (!near(again[i], back[i])) return false;
+  return true;
+}
+
+bool check_resampling(Random &random) {
+  int64_t s[9];
+  for (int k = 0; k < 6; ++k) s[k] = 1 + below(random, 6);
+  s[0] -= 1;
+  s[6] = 1 + below(random, s[1]), s[7] = 1 + below(random, s[2]), s[8] = below(random, 2);
+  std::vector<int64_t> rows, columns;
+  for (int64_t i = 0; i < s[4]; ++i) {
+    rows.push_back(below(random, s[1] - s[6] + 1));
+    rows.push_back(below(random, s[6] + 1));
+  }
+  for (int64_t i = 0; i < s[5]; ++i) {
+    columns.push_back(below(random, s[2] - s[7] + 1));
+    columns.push_back(below(random, s[7] + 1));
+  }
+  const Floats x = drawn(random, s[0] * s[1] * s[2] * s[3]);
+  const Floats down = drawn(random, s[4] * s[6]), across = drawn(random, s[5] * s[7]);
+  Floats out(static_cast<size_t>(s[0] * s[4] * s[5] * s[3]));
+  if (penstock_images_resample(0, x.data(), s, rows.data(), down.data(), columns.data(), across.data(),
+                               out.data()) != -1)
+    return false;
+  for (int64_t at = 0; at < static_cast<int64_t>(out.size()); ++at) {
+    const int64_t k = at % s[3], j = at / s[3] % s[5], i = at / s[3] / s[5] % s[4];
+    const int64_t image = at / s[3] / s[5] / s[4];
+    float wanted = 0;
+    for (int64_t a = 0; a < rows[2 * i + 1]; ++a)
+      for (int64_t b = 0; b < columns[2 * j + 1]; ++b)
+        wanted += down[i * s[6] + a] * across[j * s[7] + b] *
+                  x[((image * s[1] + rows[2 * i] + a) * s[2] + columns[2 * j] + b) * s[3] + k];
+    if (!near(out[at], wanted)) return false;
+  }
+  rows[0] = random() % 2 ? -1 : s[1] + 1;
+  return penstock_images_resample(0, x.data(), s, rows.data(), down.data(), columns.data(),
+                                  across.data(), out.data()) == 0;
+}
+
 bool check_patches(Random &random) {
   int64_t s[20] = {below(random, 3), 1 + below(random, 9)};
   for (int k = 2; k < 14; ++k) s[k] = 1 + below(random, 3);
@@ -194,6 +282,33 @@ bool check_patches(Random &random) {
   return true;
 }
 
+// Filtered here, row by row, and read again.
+bool check_filters(Random &random) {
+  const int64_t height = below(random, 6), step = 1 + below(random, 4), line = step * below(random, 6);
+  std::vector<uint8_t> image(static_cast<size_t>(height * line)), out(image.size()), rows;
+  for (uint8_t &each : image) each = static_cast<uint8_t>(random());
+  for (int64_t i = 0; i < height; ++i) {
+    const int64_t filter = below(random, 5);
+    rows.push_back(static_cast<uint8_t>(filter));
+    for (int64_t j = 0; j < line; ++j) {
+      const uint8_t *at = image.data() + i * line + j;
+      const int a = j < step ? 0 : at[-step], b = i == 0 ? 0 : at[-line];
+      const int c = i == 0 || j < step ? 0 : at[-line - step];
+      int paeth = c, least = std::abs(a + b - 2 * c);
+      if (std::abs(a - c) <= least) paeth = b, least = std::abs(a - c);
+      if (std::abs(b - c) <= least) paeth = a;
+      const int guesses[] = {0, a, b, (a + b) / 2, paeth};
+      rows.push_back(static_cast<uint8_t>(*at - guesses[filter]));
+    }
+  }
+  if (penstock_images_unfilter(rows.data(), height, line, step, out.data()) != -1) return false;
+  if (out != image) return false;
+  if (height == 0) return true;
+  const int64_t wrong = below(random, height);
+  rows[static_cast<size_t>(wrong * (line + 1))] = static_cast<uint8_t>(5 + below(random, 250));
+  return penstock_images_unfilter(rows.data(), height, line, step, out.data()) == wrong;
+}
+
 bool check_drawing(Random &random) {
   const int64_t depth = 1 + below(random, 4);
   const int64_t s[] = {below(random, 3), below(random, 6), below(random, 6), 4 * depth, below(random, 5),
@@ -211,7 +326,8 @@ int main(int count, char **arguments) {
   const int rounds = count > 1 ? 10 * std::atoi(arguments[1]) : 100;
   Random random(1);
   bool (*const checks[])(Random &) = {check_crops, check_colors,  check_contrast, check_dilations,
-                                      check_pools, check_patches, check_drawing};
+                                      check_pools, check_sliding,  check_resampling, check_patches,
+                                      check_filters, check_drawing};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

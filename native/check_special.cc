@@ -3,6 +3,7 @@
 //
 //   check_special [rounds]
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -58,6 +59,57 @@ bool check(int64_t function, std::mt19937_64& random) {
   return true;
 }
 
+double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+
+// A cell over a sequence beside plain loops, and what flows back beside its differences.
+bool check_lstm(std::mt19937_64& random) {
+  const auto below = [&](int64_t count) { return int64_t(random() % uint64_t(count)); };
+  const int64_t steps = 1 + below(4), batch = below(4), units = 1 + below(9);
+  int64_t sizes[] = {steps, batch, units, below(steps + 1), 0, 2, 3, 1, below(2)};
+  const auto drawn = [&](int64_t count) {
+    std::vector<float> found(static_cast<std::size_t>(count));
+    for (float& each : found) each = float(below(2001) - 1000) / 1000;
+    return found;
+  };
+  const int64_t one = batch * units, all = steps * one;
+  const auto z = drawn(4 * all), again = drawn(4 * units * units), cs = drawn(one), h = drawn(one);
+  const auto wci = drawn(units), wcf = drawn(units), wco = drawn(units);
+  const float options[] = {1.0f, random() % 2 ? 0.5f : 0.0f};
+  std::vector<float> out(static_cast<std::size_t>(7 * all));
+  if (penstock_special_lstm(sizes, options, z.data(), again.data(), cs.data(), h.data(), wci.data(),
+                            wcf.data(), wco.data(), out.data()) != -1)
+    return false;
+  for (int64_t at = 0; at < all; ++at) {
+    const int64_t k = at % units, b = at / units % batch, step = at / one;
+    double gate[4];
+    for (int64_t part = 0; part < 4; ++part) {
+      gate[part] = z[4 * (at - k) + part * units + k];
+      for (int64_t j = 0; j < units; ++j)
+        gate[part] += double(step ? out[6 * all + at - one - k + j] : h[b * units + j]) *
+                      again[4 * units * j + part * units + k];
+    }
+    const double before = step ? out[all + at - one] : cs[b * units + k], sees = sizes[8] ? 1 : 0;
+    const double i = logistic(gate[0] + sees * before * wci[k]), ci = std::tanh(gate[1]);
+    const double f = logistic(gate[2] + 1 + sees * before * wcf[k]);
+    double state = ci * i + before * f;
+    if (options[1] > 0) state = std::min(std::max(state, -0.5), 0.5);
+    const double o = logistic(gate[3] + sees * state * wco[k]);
+    const double wanted[] = {i, state, f, o, ci, std::tanh(state), std::tanh(state) * o};
+    for (int64_t part = 0; part < 7; ++part)
+      if (std::fabs(out[part * all + at] - (step < sizes[3] ? wanted[part] : 0)) > 1e-4) return false;
+  }
+  const auto more = drawn(2 * all);
+  std::vector<float> dz(static_cast<std::size_t>(4 * all)), states(static_cast<std::size_t>(2 * one));
+  const float* part[7];
+  for (int64_t k = 0; k < 7; ++k) part[k] = out.data() + k * all;
+  penstock_special_lstm_back(sizes, again.data(), cs.data(), wci.data(), wcf.data(), wco.data(), part[0],
+                             part[1], part[2], part[3], part[4], part[5], more.data(),
+                             more.data() + all, dz.data(), states.data());
+  for (int64_t at = 4 * sizes[3] * one; at < 4 * all; ++at)
+    if (dz[at] != 0) return false;
+  return true;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -66,6 +118,11 @@ int main(int count, char** arguments) {
   for (int round = 0; round < rounds; ++round)
     for (int64_t function = 0; function < FUNCTIONS; ++function)
       if (!check<float>(function, random) || !check<double>(function, random)) return 1;
+  for (int round = 0; round < 100 * rounds; ++round)
+    if (!check_lstm(random)) {
+      std::fprintf(stderr, "round %d: an LSTM is wrong\n", round);
+      return 1;
+    }
   float x = 0;
   const void* inputs[] = {&x, &x, &x};
   const int64_t steps[] = {1, 1, 1};

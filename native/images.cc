@@ -10,6 +10,8 @@
 #include "image_colors.h"
 #include "image_crops.h"
 #include "image_parts.h"
+#include "image_pools.h"
+#include "image_resize.h"
 #include "image_transforms.h"
 #include "image_windows.h"
 
@@ -30,6 +32,32 @@ void swap(const uint8_t *rows, int64_t height, int64_t width, int64_t line, bool
       if (kBytes == 4) out[3] = from[3];
     }
   }
+}
+
+// Rows of a PNG file, `line` bytes each behind the number of their filter, which adds to a byte what was
+// `step` bytes to the left, above, or both. Returns the first row whose filter there is not.
+int64_t unfilter(const uint8_t *rows, int64_t height, int64_t line, int64_t step, uint8_t *out) {
+  for (int64_t i = 0; i < height; ++i, out += line) {
+    const int64_t filter = *rows++;
+    if (filter > 4) return i;
+    const auto left = [&](int64_t j) { return j < step ? 0 : int{out[j - step]}; };
+    const auto above = [&](int64_t j) { return i == 0 ? 0 : int{out[j - line]}; };
+    const auto corner = [&](int64_t j) { return i == 0 || j < step ? 0 : int{out[j - line - step]}; };
+    for (int64_t j = 0; j < line; ++j) {
+      int guess = 0;
+      if (filter == 1) guess = left(j);
+      if (filter == 2) guess = above(j);
+      if (filter == 3) guess = (left(j) + above(j)) / 2;
+      if (filter == 4) {
+        const int a = left(j), b = above(j), c = corner(j);
+        const int by_a = std::abs(b - c), by_b = std::abs(a - c), by_c = std::abs(a + b - 2 * c);
+        guess = by_a <= by_b && by_a <= by_c ? a : by_b <= by_c ? b : c;
+      }
+      out[j] = static_cast<uint8_t>(rows[j] + guess);
+    }
+    rows += line;
+  }
+  return -1;
 }
 
 EACH_SET void sound(const float *x, int64_t count, int16_t *out) {
@@ -75,7 +103,7 @@ void draw(char *image, int64_t height, int64_t width, int64_t bytes, const float
 
 using namespace penstock;
 
-int penstock_images_version() { return 2; }
+int penstock_images_version() { return 3; }
 
 int64_t penstock_images_crop(int64_t kind, const void *images, const int64_t *sizes, const float *boxes,
                              const int32_t *numbers, int64_t count, int64_t nearest,
@@ -168,6 +196,22 @@ int64_t penstock_images_pool_back(int64_t kind, const void *images, const void *
   return cells.are_right() ? pools_back(kind, images, pooled, grads, cells, threads, out) : 0;
 }
 
+int64_t penstock_images_slide(int64_t work, int64_t kind, const void *x, const void *largest,
+                              const void *grads, const int64_t *sizes, int64_t threads, void *out) {
+  return slides(work, kind, x, largest, grads, Sliding(sizes), threads, out);
+}
+
+int64_t penstock_images_to_places(int64_t kind, const void *grads, const int64_t *places,
+                                  int64_t images, int64_t windows, int64_t step, int64_t size,
+                                  void *out) {
+  return for_kind(kind, [&](auto type) -> int64_t {
+    using T = typename decltype(type)::type;
+    add_to_places(static_cast<const T *>(grads), places, images, windows, step, size,
+                  static_cast<T *>(out));
+    return -1;
+  });
+}
+
 int64_t penstock_images_spread(int64_t kind, const void *grads, const int64_t *sizes,
                                const int64_t *rows, const int64_t *columns, int64_t overlapping,
                                int64_t threads, void *out) {
@@ -191,6 +235,18 @@ int64_t penstock_images_draw(void *images, const float *boxes, const void *color
   return -1;
 }
 
+int64_t penstock_images_resample(int64_t kind, const void *images, const int64_t *sizes,
+                                 const int64_t *row_places, const void *row_weights,
+                                 const int64_t *column_places, const void *column_weights, void *out) {
+  const auto run = [&](auto type) -> int64_t {
+    using T = typename decltype(type)::type;
+    return resampled(static_cast<const T *>(images), sizes, row_places,
+                     static_cast<const T *>(row_weights), column_places,
+                     static_cast<const T *>(column_weights), static_cast<T *>(out));
+  };
+  return kind == 0 ? run(Type<float>{}) : kind == 1 ? run(Type<double>{}) : -2;
+}
+
 int64_t penstock_images_transform(int64_t kind, const void *images, const int64_t *sizes,
                                   const float *matrices, int64_t smooth, int64_t mode,
                                   const void *fill, int64_t threads, void *out) {
@@ -203,6 +259,11 @@ int64_t penstock_images_swap(const uint8_t *rows, int64_t height, int64_t width,
                              int64_t line, int64_t turned, uint8_t *out) {
   (bytes == 4 ? swap<4> : swap<3>)(rows, height, width, line, turned, out);
   return -1;
+}
+
+int64_t penstock_images_unfilter(const uint8_t *rows, int64_t height, int64_t line, int64_t step,
+                                 uint8_t *out) {
+  return unfilter(rows, height, line, step, out);
 }
 
 int64_t penstock_images_sound(const float *samples, int64_t count, int16_t *out) {

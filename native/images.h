@@ -71,6 +71,23 @@ EXPORT int64_t penstock_images_pool_back(int64_t kind, const void *images, const
                                          const int64_t *columns, int64_t overlapping, int64_t threads,
                                          void *out);
 
+// Windows that slide over an array of five sizes, the batch first, and a depth that they do not slide
+// over. sizes: five each of the array's, how many windows, places in a window, strides and the padding
+// before; the depth; the elements that indices count through. Work: the largest of each window (0);
+// what flows back from it, added to `out` (1); the element of `grads` at its first place (2); that
+// place's index, int64 (3), the last three by `largest`, and nothing or 0 where no place holds it; the
+// mean (4), without what is outside; what flows back from such means, which are `x`, added to `out` (5).
+// The last two for kinds 0 and 1 alone, else -2.
+EXPORT int64_t penstock_images_slide(int64_t work, int64_t kind, const void *x, const void *largest,
+                                     const void *grads, const int64_t *sizes, int64_t threads,
+                                     void *out);
+
+// Adds each of images * windows numbers to the element of `size` that `places` name, `step` further for
+// each image; those below 0 count from the end, those outside are left out.
+EXPORT int64_t penstock_images_to_places(int64_t kind, const void *grads, const int64_t *places,
+                                         int64_t images, int64_t windows, int64_t step, int64_t size,
+                                         void *out);
+
 // What flows back from means, evenly over each cell.
 EXPORT int64_t penstock_images_spread(int64_t kind, const void *grads, const int64_t *sizes,
                                       const int64_t *rows, const int64_t *columns,
@@ -87,6 +104,15 @@ EXPORT int64_t penstock_images_patches(const void *volumes, const int64_t *sizes
 EXPORT int64_t penstock_images_draw(void *images, const float *boxes, const void *colors,
                                     const int64_t *sizes);
 
+// Images whose rows and columns are sums of old ones: for each new one the first old one and how many
+// follow, in `places`, and their weights. sizes: batch, height, width, depth, new rows and columns,
+// weights of each new row, of each new column, whether rows are summed first. Kinds 0 and 1, of which
+// weights are too; else -2. Returns 0 where places are not there.
+EXPORT int64_t penstock_images_resample(int64_t kind, const void *images, const int64_t *sizes,
+                                        const int64_t *row_places, const void *row_weights,
+                                        const int64_t *column_places, const void *column_weights,
+                                        void *out);
+
 // Images seen through projective transforms of eight numbers, one for all or each: each pixel is that
 // of the image at the place that its own has by the transform; `fill` where that is outside. sizes:
 // batch, height, width, depth, rows and columns of the result, transforms. `smooth` mixes four pixels.
@@ -100,6 +126,11 @@ EXPORT int64_t penstock_images_transform(int64_t kind, const void *images, const
 // the last row on where `turned`.
 EXPORT int64_t penstock_images_swap(const uint8_t *rows, int64_t height, int64_t width, int64_t bytes,
                                     int64_t line, int64_t turned, uint8_t *out);
+
+// Rows of a PNG file, each `line` bytes of pixels of `step` bytes behind the number of its filter, as
+// they were before it. Returns the first row whose filter there is not.
+EXPORT int64_t penstock_images_unfilter(const uint8_t *rows, int64_t height, int64_t line, int64_t step,
+                                        uint8_t *out);
 
 // Samples in [-1, 1] as integers of 16 bits: 32768 times as many, in their range; 0 for NaN.
 EXPORT int64_t penstock_images_sound(const float *samples, int64_t count, int16_t *out);

@@ -17,6 +17,8 @@
 #define EACH_SET
 #endif
 
+#include "lstm.h"
+
 namespace penstock {
 namespace {
 
@@ -123,7 +125,7 @@ std::size_t special_arguments(int64_t function) {
 
 }  // namespace penstock
 
-EXPORT int penstock_special_version() { return 1; }
+EXPORT int penstock_special_version() { return 2; }
 
 EXPORT int64_t penstock_special_run(int64_t function, int64_t wide, int64_t threads, int64_t count,
                                     const void* const* inputs, const int64_t* steps,
@@ -140,5 +142,31 @@ EXPORT int64_t penstock_special_run(int64_t function, int64_t wide, int64_t thre
   in_parallel((count + SHARE - 1) / SHARE, threads, [&](int64_t share) {
     run(work, arguments, share * SHARE, std::min(count, (share + 1) * SHARE));
   });
+  return -1;
+}
+
+EXPORT int64_t penstock_special_lstm(const int64_t* sizes, const float* options, const float* z,
+                                     const float* again, const float* cs, const float* h,
+                                     const float* wci, const float* wcf, const float* wco, float* out) {
+  using namespace penstock;
+  return with_memory([&]() -> int64_t {
+    const Lstm lstm(sizes);
+    std::vector<float> row(static_cast<std::size_t>(4 * lstm.units));
+    lstm_run(lstm, options, z, again, cs, h, Peepholes{wci, wcf, wco}, row.data(), out);
+    return -1;
+  });
+}
+
+EXPORT int64_t penstock_special_lstm_back(const int64_t* sizes, const float* again, const float* cs_prev,
+                                          const float* wci, const float* wcf, const float* wco,
+                                          const float* i, const float* cs, const float* f,
+                                          const float* o, const float* ci, const float* co,
+                                          const float* more_cs, const float* more_h, float* dz,
+                                          float* states) {
+  using namespace penstock;
+  const Lstm lstm(sizes);
+  lstm_run_back(lstm, again, cs_prev, Peepholes{wci, wcf, wco},
+                Saved{i, cs, f, o, ci, co, more_cs, more_h}, dz, states,
+                states + lstm.batch * lstm.units);
   return -1;
 }

@@ -337,8 +337,41 @@ def test_sounds():
             assert found == wanted
 
 
+RESIZED = [(4, 7), (40, 9), (1, 1), (17, 33)]
+
+
+@pytest.mark.parametrize("name", ["Bilinear", "Bicubic", "Area", "NearestNeighbor"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "float16"])
+def test_resizing(name, dtype):
+    image = numbers(dtype, 2, 9, 18, 3)
+    for size in RESIZED:
+        assert_same(f"Resize{name}", rtol=2e-5, images=image, size=size)
+        assert_same(f"Resize{name}", rtol=2e-5, images=image[:0], size=size)
+
+
+@pytest.mark.parametrize("half_pixel_centers", [False, True])
+def test_what_flows_back_through_resizing(half_pixel_centers):
+    image = np.zeros((2, 9, 18, 3), np.float32)
+    for height, width in RESIZED:
+        grads = RNG.normal(size=(2, height, width, 3)).astype(np.float32)
+        given = {"grads": grads, "half_pixel_centers": half_pixel_centers}
+        for name in ("ResizeBilinearGrad", "ResizeBicubicGrad"):
+            assert_same(name, rtol=2e-5, original_image=image, **given)
+        assert_same("ResizeNearestNeighborGrad", rtol=2e-5, size=(9, 18), **given)
+
+
+def test_infinite_pixels_stay_where_they_count():
+    image = np.ones((1, 4, 20, 1), np.float32)
+    image[0, 0, 0] = np.inf
+    found = tf.raw_ops.ResizeArea(images=image, size=[2, 10]).numpy()
+    assert np.isinf(found[0, 0, 0, 0])
+    assert np.isfinite(found.reshape(-1)[1:]).all()
+
+
 PIXELS = np.zeros((1, 2, 2, 3), np.float32)
+ONE, PLACES = np.ones((2, 1), np.float32), np.array([[0, 1], [1, 1]])
 CALLS = {
+    "resample": lambda: native_images.resample(PIXELS, PLACES, ONE, PLACES, ONE, True),
     "colors": lambda: native_images.colors(native_images.TO_HSV, PIXELS),
     "contrast": lambda: native_images.contrast(PIXELS, np.float32(2)),
     "dilate": lambda: native_images.dilate(PIXELS, PIXELS[0], (1, 1, 1, 1, 0, 0, 2, 2)),
@@ -348,6 +381,7 @@ CALLS = {
         PIXELS, np.zeros((1, 8), np.float32), (2, 2), np.float32(0), True, "WRAP"
     ),
     "swapped": lambda: native_images.swapped(np.zeros((2, 6), np.uint8), 2, 3, False),
+    "unfiltered": lambda: native_images.unfiltered(b"\0\1", 1, 1, 1),
     "sound": lambda: native_images.sound(PIXELS),
 }
 

@@ -68,7 +68,7 @@ _BY_REASON = {
     """,
     "There is a gradient, where TensorFlow says that there is none.": """
         LinSpace gradient 16, MatrixDiagV2 gradient 25, MatrixDiagV3 gradient 27, PadV2
-        gradient 17, ResizeBilinearGrad gradient 12, SparseConcat gradient 13
+        gradient 17, ResizeBilinearGrad gradient 13, SparseConcat gradient 13
     """,
     "There is a gradient, where TensorFlow fails to compute it.": """
         Conv2D gradient 12, DebugGradientIdentity gradient 23, GatherNd gradient 1, IRFFT
@@ -194,8 +194,7 @@ _BY_REASON = {
         building 2, CropAndResizeGradImage building 1, DenseToDenseSetOperation building
         6, Fingerprint building 3, FractionalAvgPoolGrad building 2, HashTableV2 building 2,
         InitializeTableV2 building 1, NonDeterministicInts
-        building 2, NonMaxSuppressionWithOverlaps building 2, ParameterizedTruncatedNormal
-        building 4, RaggedFillEmptyRowsGrad building 2,
+        building 2, ParameterizedTruncatedNormal building 4, RaggedFillEmptyRowsGrad building 2,
         RaggedGather building 6, RaggedTensorToSparse building 6, RaggedTensorToTensor
         building 3, RaggedTensorToVariant building 5, ResourceCountUpTo building 2,
         ResourceGatherNd building 2, ResourceScatterNdAdd building 2, ResourceScatterNdMax
@@ -232,7 +231,7 @@ _BY_REASON = {
     """,
     "TensorFlow's kernel is of single precision inside, for float64 too.": """
         CropAndResizeGradImage value 1, FusedResizeAndPadConv2D value 1, ResizeBicubic
-        gradient 2, ResizeBicubicGrad value 2, ResizeBilinearGrad value 2
+        gradient 2, ResizeBicubicGrad value 2, ResizeBilinearGrad value 1
     """,
     "A kernel's second draw: TensorFlow's eager kernels of the same attributes are one.": """
         FixedUnigramCandidateSampler value 1, LearnedUnigramCandidateSampler value 1,

@@ -1,6 +1,7 @@
 """Image files: what is decoded is what was encoded, and no bytes crash a decoder."""
 
 import io
+import re
 import struct
 import zlib
 
@@ -279,3 +280,45 @@ def test_broken_files_are_refused_or_read(kind, changes, cut):
             decode(bytes(data))
         except tf.errors.InvalidArgumentError:
             continue
+
+
+def png_by(data, plain):
+    """A PNG file's pixels, or what is said of it: read here, or by Pillow alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not plain:
+            patch.setattr(image_formats, "_plain_png", lambda *_: None)
+        try:
+            return image_formats.png(data, 0, False)
+        except image_formats.BadImage as problem:
+            return re.sub(r"0x[0-9a-f]+", "", str(problem))  # where an object of Pillow's is
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3, 4])
+@pytest.mark.parametrize("kind", range(6))
+def test_small_png_files_are_as_pillow_reads_them(lanes, kind):
+    """Rows of every filter, 5 for one that is none."""
+    rows = RNG.integers(0, 256, (7, 1 + 5 * lanes)).astype(np.uint8)
+    rows[:, 0] = kind
+    color = {1: 0, 2: 4, 3: 2, 4: 6}[lanes]
+    data = image_formats.png_file(5, 7, 8, color, zlib.compress(rows.tobytes()))
+    found, wanted = png_by(data, True), png_by(data, False)
+    if kind == 5:
+        assert found == wanted
+    else:
+        assert found.shape == (7, 5, lanes)
+        np.testing.assert_array_equal(found, wanted)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_broken_png_files_are_as_pillow_finds_them(choices):
+    rows = np.arange(4 * 13, dtype=np.uint8).reshape(4, 13) % 5
+    data = bytearray(image_formats.png_file(4, 4, 8, 2, zlib.compress(rows.tobytes())))
+    for _ in range(choices.draw(st.integers(0, 2))):
+        data[choices.draw(st.integers(0, len(data) - 1))] = choices.draw(st.integers(0, 255))
+    given_ = bytes(data[: choices.draw(st.integers(0, len(data)))])
+    found, wanted = png_by(given_, True), png_by(given_, False)
+    if isinstance(found, str):
+        assert found == wanted
+    else:
+        np.testing.assert_array_equal(found, wanted)

@@ -203,8 +203,21 @@ def _not_allowed(op: OpDef, attr: AttrDef, item: Any, runtime: bool) -> str:
     return refusal
 
 
+# Python classes whose values are in the form of a kind already: most attributes are given so.
+_READY: dict[str, type] = {"int": int, "bool": bool, "string": str}
+_INT, _FLOAT = {int}, {float}
+
+
 def canonical(op: OpDef, attr: AttrDef, value: Any) -> Any:
     """`value` in the one form of the attribute's kind."""
+    kind, given = attr.kind, value.__class__
+    if given is _READY.get(kind):
+        return value
+    if given is list or given is tuple:
+        if kind == "list(int)" and set(map(type, value)) <= _INT:
+            return tuple(value)
+        if kind == "list(float)" and set(map(type, value)) <= _FLOAT:
+            return tuple(map(_float, value))
     if attr.is_list:
         return tuple(_one(op, attr, attr.element_kind, v) for v in _items(op, attr, value))
     return _one(op, attr, attr.kind, value)

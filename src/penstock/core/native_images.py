@@ -20,7 +20,7 @@ LIBRARY = HostLibrary(
     "images",
     what="native work on images",
     without="crops, dilations, fractional pooling and the like take two to ten times as long",
-    version=2,
+    version=3,
     functions={
         "crop": "nppppnnpnp",
         "crop_to_images": "ppppnnnp",
@@ -31,11 +31,15 @@ LIBRARY = HostLibrary(
         "dilate_back": "nnppppnp",
         "pool": "nnppppnnp",
         "pool_back": "npppp" + "ppnnp",
+        "slide": "nnppppnp",
+        "to_places": "nppnnnnp",
         "spread": "nppppnnp",
         "patches": "ppnp",
+        "resample": "npppp" + "ppp",
         "draw": "pppp",
         "transform": "npppnnpnp",
         "swap": "pnnnnnp",
+        "unfilter": "pnnnp",
         "sound": "pnp",
     },
 )
@@ -43,7 +47,7 @@ LIBRARY = HostLibrary(
 ON_CPU: dict[str, Any] = {"device": "CPU", "limit": 1 << 62, "available": LIBRARY.is_in_use}
 TO_HSV, TO_RGB, TURN_HUE, SATURATE = range(4)
 MODES = ("CONSTANT", "REFLECT", "WRAP", "NEAREST")
-_KINDS = {
+KINDS = {
     np.dtype(name): kind
     for kind, name in enumerate(("f4", "f8", "i4", "i8", "u1", "i1", "u2", "i2", "u4", "u8"))
 }
@@ -55,11 +59,12 @@ _FLOAT = np.dtype(np.float32)
 Array = Any  # numpy.ndarray
 
 
-def _threads(elements: int) -> int:
+def threads_for(elements: int) -> int:
+    """How many threads work on so many elements."""
     return processors() if elements > _ALONE else 1
 
 
-def _done(found: int) -> bool:
+def is_done(found: int) -> bool:
     """Whether a function that returned this has done its work."""
     if found == _NO_MEMORY:
         raise MemoryError(
@@ -97,14 +102,14 @@ def crop(
       outside: what crops hold outside of the image.
     """
     call, images = LIBRARY.function("crop"), _wide(images)
-    kind = _KINDS.get(images.dtype)
+    kind = KINDS.get(images.dtype)
     if call is None or kind is None:
         return None
     boxes, numbers = np.ascontiguousarray(boxes), np.ascontiguousarray(numbers)
     result = np.empty((len(boxes), *size, images.shape[3]), _FLOAT)
     sizes, rest = _numbers(*images.shape, *size), np.array(outside, _FLOAT)
-    given = sizes, boxes, numbers, len(boxes), nearest, rest, _threads(result.size), result
-    return result if _done(call(kind, images, *given)) else None
+    given = sizes, boxes, numbers, len(boxes), nearest, rest, threads_for(result.size), result
+    return result if is_done(call(kind, images, *given)) else None
 
 
 def crop_to_images(
@@ -118,21 +123,21 @@ def crop_to_images(
     boxes, numbers = np.ascontiguousarray(boxes), np.ascontiguousarray(numbers)
     result = np.zeros(shape, _FLOAT)
     given = grads, _numbers(*shape, *grads.shape[1:3]), boxes, numbers, len(boxes), nearest
-    return result if _done(call(*given, _threads(grads.size), result)) else None
+    return result if is_done(call(*given, threads_for(grads.size), result)) else None
 
 
 def crop_to_boxes(grads: Array, images: Array, boxes: Array, numbers: Array) -> Array | None:
     """What flows back through `crop` to the boxes, float32[boxes, 4]."""
     call, images = LIBRARY.function("crop_to_boxes"), _wide(images)
-    kind = _KINDS.get(images.dtype)
+    kind = KINDS.get(images.dtype)
     if call is None or kind is None:
         return None
     grads = np.ascontiguousarray(grads)
     boxes, numbers = np.ascontiguousarray(boxes), np.ascontiguousarray(numbers)
     result = np.empty((len(boxes), 4), _FLOAT)
     sizes = _numbers(*images.shape, *grads.shape[1:3])
-    given = sizes, boxes, numbers, len(boxes), _threads(grads.size), result
-    return result if _done(call(kind, grads, images, *given)) else None
+    given = sizes, boxes, numbers, len(boxes), threads_for(grads.size), result
+    return result if is_done(call(kind, grads, images, *given)) else None
 
 
 def colors(operation: int, pixels: Array, amount: Array | None = None) -> Array | None:
@@ -143,13 +148,13 @@ def colors(operation: int, pixels: Array, amount: Array | None = None) -> Array 
       pixels: float32 or float64[..., 3].
       amount: of the last two, a float32.
     """
-    kind, call = _KINDS.get(pixels.dtype), LIBRARY.function("colors")
+    kind, call = KINDS.get(pixels.dtype), LIBRARY.function("colors")
     if call is None or kind is None or kind > 1:
         return None
     pixels = np.ascontiguousarray(pixels)
     result = np.empty_like(pixels)
-    given = pixels, pixels.size // 3, amount, _threads(pixels.size), result
-    return result if _done(call(operation, kind, *given)) else None
+    given = pixels, pixels.size // 3, amount, threads_for(pixels.size), result
+    return result if is_done(call(operation, kind, *given)) else None
 
 
 def contrast(images: Array, factor: Array) -> Array | None:
@@ -166,8 +171,8 @@ def contrast(images: Array, factor: Array) -> Array | None:
     result = np.empty_like(images)
     places, depth = images.shape[-3] * images.shape[-2], images.shape[-1]
     number = images.size // (places * depth)
-    given = images, number, places, depth, factor, _threads(images.size), result
-    return result if _done(call(*given)) else None
+    given = images, number, places, depth, factor, threads_for(images.size), result
+    return result if is_done(call(*given)) else None
 
 
 def dilate(images: Array, window: Array, sizes: Sequence[int]) -> Array | None:
@@ -179,21 +184,21 @@ def dilate(images: Array, window: Array, sizes: Sequence[int]) -> Array | None:
       sizes: strides, rates, the padding above and to the left, and how many rows and columns of
         windows there are.
     """
-    kind, call = _KINDS.get(images.dtype), LIBRARY.function("dilate")
+    kind, call = KINDS.get(images.dtype), LIBRARY.function("dilate")
     if call is None or kind is None:
         return None
     images, window = np.ascontiguousarray(images), np.ascontiguousarray(window)
     result = np.empty((images.shape[0], *sizes[6:], images.shape[3]), images.dtype)
     numbers = _numbers(*images.shape, *window.shape[:2], *sizes)
-    given = images, window, numbers, _threads(result.size), result
-    return result if _done(call(kind, *given)) else None
+    given = images, window, numbers, threads_for(result.size), result
+    return result if is_done(call(kind, *given)) else None
 
 
 def dilate_back(
     to_filter: bool, images: Array, window: Array, grads: Array, sizes: Sequence[int]
 ) -> Array | None:
     """What flows back through `dilate` to the window, or to the images."""
-    kind, call = _KINDS.get(images.dtype), LIBRARY.function("dilate_back")
+    kind, call = KINDS.get(images.dtype), LIBRARY.function("dilate_back")
     if call is None or kind is None or images.shape[1] * images.shape[2] >= _MOST_PIXELS:
         return None
     images, window = np.ascontiguousarray(images), np.ascontiguousarray(window)
@@ -202,8 +207,8 @@ def dilate_back(
     if not window.size or not grads.size:
         return result
     numbers = _numbers(*images.shape, *window.shape[:2], *sizes)
-    given = images, window, grads, numbers, _threads(grads.size), result
-    return result if _done(call(kind, to_filter, *given)) else None
+    given = images, window, grads, numbers, threads_for(grads.size), result
+    return result if is_done(call(kind, to_filter, *given)) else None
 
 
 def pool(x: Array, rows: Array, columns: Array, overlapping: bool, mean: bool) -> Array | None:
@@ -216,21 +221,21 @@ def pool(x: Array, rows: Array, columns: Array, overlapping: bool, mean: bool) -
       overlapping: whether cells have the first place of the next one too.
       mean: whether means are wanted.
     """
-    kind, call = _KINDS.get(x.dtype), LIBRARY.function("pool")
+    kind, call = KINDS.get(x.dtype), LIBRARY.function("pool")
     if call is None or kind is None or kind > 3:
         return None
     x = np.ascontiguousarray(x)
     counts = len(rows) - 1, len(columns) - 1
     result = np.empty((x.shape[0], *counts, x.shape[3]), x.dtype)
-    given = x, _numbers(*x.shape, *counts), rows, columns, overlapping, _threads(x.size), result
-    return result if _done(call(kind, mean, *given)) else None
+    given = x, _numbers(*x.shape, *counts), rows, columns, overlapping, threads_for(x.size), result
+    return result if is_done(call(kind, mean, *given)) else None
 
 
 def pool_back(
     x: Array, pooled: Array, grads: Array, rows: Array, columns: Array, overlapping: bool
 ) -> Array | None:
     """What flows back from the largest elements of cells, `pooled`; None also for wrong inputs."""
-    kind, call = _KINDS.get(x.dtype), LIBRARY.function("pool_back")
+    kind, call = KINDS.get(x.dtype), LIBRARY.function("pool_back")
     if call is None or kind is None or kind > 3:
         return None
     if (x.shape[0], x.shape[3]) != (pooled.shape[0], pooled.shape[3]):
@@ -240,23 +245,23 @@ def pool_back(
     x, pooled, grads = (np.ascontiguousarray(a) for a in (x, pooled, grads))
     rows, columns = np.ascontiguousarray(rows), np.ascontiguousarray(columns)
     result, sizes = np.zeros_like(x), _numbers(*x.shape, *pooled.shape[1:3])
-    given = x, pooled, grads, sizes, rows, columns, overlapping, _threads(x.size), result
-    return result if _done(call(kind, *given)) else None
+    given = x, pooled, grads, sizes, rows, columns, overlapping, threads_for(x.size), result
+    return result if is_done(call(kind, *given)) else None
 
 
 def spread(
     grads: Array, shape: Sequence[int], rows: Array, columns: Array, overlapping: bool
 ) -> Array | None:
     """What flows back from the means of cells to an array of this shape; None for wrong cells."""
-    kind, call = _KINDS.get(grads.dtype), LIBRARY.function("spread")
+    kind, call = KINDS.get(grads.dtype), LIBRARY.function("spread")
     if call is None or kind is None or kind > 3:
         return None
     if (len(rows) - 1, len(columns) - 1) != grads.shape[1:3]:
         return None
     grads, rows, columns = (np.ascontiguousarray(a) for a in (grads, rows, columns))
     result, sizes = np.empty(shape, grads.dtype), _numbers(*shape, *grads.shape[1:3])
-    given = grads, sizes, rows, columns, overlapping, _threads(result.size), result
-    return result if _done(call(kind, *given)) else None
+    given = grads, sizes, rows, columns, overlapping, threads_for(result.size), result
+    return result if is_done(call(kind, *given)) else None
 
 
 def patches(
@@ -286,8 +291,37 @@ def patches(
     result = np.empty((batch, *counts, places, depth), volumes.dtype)
     bytes_ = depth * volumes.dtype.itemsize
     parts = *volumes.shape[1:4], *window, *strides, *rates, *before, *counts
-    given = volumes, _numbers(batch, bytes_, *parts), _threads(result.size), result
-    return result if _done(call(*given)) else None
+    given = volumes, _numbers(batch, bytes_, *parts), threads_for(result.size), result
+    return result if is_done(call(*given)) else None
+
+
+def resample(
+    images: Array,
+    row_places: Array,
+    row_weights: Array,
+    column_places: Array,
+    column_weights: Array,
+    rows_first: bool,
+) -> Array | None:
+    """Images whose rows and columns are weighted sums: [batch, R, C, channels].
+
+    Args:
+      images: float32 or float64 [batch, height, width, channels].
+      row_places: for each new row the first old one and how many follow: int64[R, 2].
+      row_weights: of the dtype of `images`: [R, the most that follow].
+      column_places: the same, int64[C, 2].
+      column_weights: the same.
+      rows_first: whether rows are summed before columns.
+    """
+    kind, call = KINDS.get(images.dtype), LIBRARY.function("resample")
+    if call is None or kind is None or kind > 1:
+        return None
+    images = np.ascontiguousarray(images)
+    rows, columns = row_weights.shape, column_weights.shape
+    result = np.empty((images.shape[0], rows[0], columns[0], images.shape[3]), images.dtype)
+    sizes = _numbers(*images.shape, rows[0], columns[0], rows[1], columns[1], rows_first)
+    given = row_places, row_weights, column_places, column_weights, result
+    return result if is_done(call(kind, images, sizes, *given)) else None
 
 
 def draw(images: Array, boxes: Array, colors: Array) -> bool:
@@ -304,7 +338,7 @@ def draw(images: Array, boxes: Array, colors: Array) -> bool:
     batch, height, width, depth = images.shape
     boxes, colors = np.ascontiguousarray(boxes), np.ascontiguousarray(colors)
     sizes = batch, height, width, depth * images.dtype.itemsize, boxes.shape[1], len(colors)
-    return _done(call(images, boxes, colors, _numbers(*sizes)))
+    return is_done(call(images, boxes, colors, _numbers(*sizes)))
 
 
 def transform(
@@ -320,14 +354,14 @@ def transform(
       smooth: whether four pixels are mixed.
       mode: one of MODES.
     """
-    kind, call = _KINDS.get(images.dtype), LIBRARY.function("transform")
+    kind, call = KINDS.get(images.dtype), LIBRARY.function("transform")
     if call is None or kind not in (0, 1, 4):
         return None
     images, matrices = np.ascontiguousarray(images), np.ascontiguousarray(matrices)
     result = np.empty((images.shape[0], *size, images.shape[3]), images.dtype)
     sizes, way = _numbers(*images.shape, *size, len(matrices)), MODES.index(mode)
-    given = images, sizes, matrices, smooth, way, fill, _threads(result.size), result
-    return result if _done(call(kind, *given)) else None
+    given = images, sizes, matrices, smooth, way, fill, threads_for(result.size), result
+    return result if is_done(call(kind, *given)) else None
 
 
 def swapped(rows: Array, width: int, depth: int, turned: bool) -> Array | None:
@@ -344,7 +378,23 @@ def swapped(rows: Array, width: int, depth: int, turned: bool) -> Array | None:
         return None
     result = np.empty((len(rows), width, depth), np.uint8)
     given = len(rows), width, depth, rows.shape[1], turned, result
-    return result if _done(call(rows, *given)) else None
+    return result if is_done(call(rows, *given)) else None
+
+
+def unfiltered(rows: bytes, height: int, line: int, step: int) -> Array | None:
+    """Rows of a PNG file as they were before their filters: uint8[height, line]; None if wrong.
+
+    Args:
+      rows: `height` times the number of a filter and `line` bytes.
+      height: how many rows there are.
+      line: bytes of a row.
+      step: bytes of a pixel.
+    """
+    call = LIBRARY.function("unfilter")
+    if call is None or len(rows) != height * (line + 1):
+        return None
+    result = np.empty((height, line), np.uint8)
+    return result if is_done(call(rows, height, line, step, result)) else None
 
 
 def sound(samples: Array) -> Array | None:
@@ -354,4 +404,4 @@ def sound(samples: Array) -> Array | None:
         return None
     samples = np.ascontiguousarray(samples)
     result = np.empty(samples.shape, np.int16)
-    return result if _done(call(samples, samples.size, result)) else None
+    return result if is_done(call(samples, samples.size, result)) else None

@@ -22,6 +22,7 @@ MAX_BYTES = 1 << 30  # of one decoded image, all its frames together
 JXL_CODESTREAM = b"\xff\x0a"
 JXL_CONTAINER = b"\x00\x00\x00\x0cJXL \r\n\x87\n"
 _MOST_DEFLATED = 1032  # bytes that one byte of compressed data stands for
+_SMALL_PNG = 1 << 16  # bytes of a file, and of its rows, up to which Pillow's own time counts
 _PNG_SIGN = b"\x89PNG\r\n\x1a\n"
 _GRAY = np.array([9797, 19234, 3737])  # of red, green, blue, in 1 / 32768
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
@@ -100,12 +101,60 @@ def png_header(data: bytes) -> tuple[int, int, int, int, int]:
 
 def png(data: bytes, channels: int, deep: bool) -> Array:
     """A PNG file as [height, width, channels] of uint8, or of uint16 if it is to be `deep`."""
-    bits = png_header(data)[2]
-    found = _deep_png(data) if bits == 16 else _guarded(_shallow_png, data, channels)
+    header = png_header(data)
+    bits = header[2]
+    found = _deep_png(data) if bits == 16 else _plain_png(data, *header)
+    if found is None:
+        found = _guarded(_shallow_png, data, channels)
     found = _with_channels(found, channels)
     if deep:
         return found if bits == 16 else found.astype(np.uint16) * 257
     return (found >> 8).astype(np.uint8) if bits == 16 else found
+
+
+def _plain_png(
+    data: bytes, width: int, height: int, bits: int, color: int, interlaced: int
+) -> Array | None:
+    """A small PNG file of 8 bits a channel that is whole and has nothing but pixels.
+
+    None for others: Pillow reads them, or says what is wrong, and takes as long for large ones.
+    """
+    lanes = _PNG_CHANNELS[color]
+    total = height * (1 + width * lanes)
+    if bits != 8 or color == 3 or interlaced or data[26:28] != b"\0\0":
+        return None
+    if max(total, len(data)) > _SMALL_PNG:
+        return None
+    compressed = _plain_rows(data)
+    if compressed is None:
+        return None
+    stream = zlib.decompressobj()
+    try:
+        rows = stream.decompress(compressed, total + 1)
+    except zlib.error:
+        return None
+    if not stream.eof:
+        return None
+    found = native_images.unfiltered(rows, height, width * lanes, lanes)
+    return None if found is None else found.reshape(height, width, lanes)
+
+
+def _plain_rows(data: bytes) -> bytes | None:
+    """The compressed rows of a PNG file that has no other chunks, and whose checksums hold."""
+    at, rows = 8, b""
+    while at + 12 <= len(data):
+        end = at + 8 + int.from_bytes(data[at : at + 4], "big")
+        kind = data[at + 4 : at + 8]
+        if data[end : end + 4] != zlib.crc32(data[at + 4 : end]).to_bytes(4, "big"):
+            return None
+        if kind == b"IDAT":
+            rows += data[at + 8 : end]
+        elif kind == b"IEND":
+            return rows
+        elif kind != b"IHDR" or at != 8 or end != 29:
+            return None
+        at = end + 4
+    return None
 
 
 def _shallow_png(data: bytes, channels: int) -> Array:

@@ -65,13 +65,14 @@ def _corners(offsets: Array, size: Array, window: Array, first: bool, attrs: Any
     if first or (centered and normalized):
         at = at - half_window
     outside = np.maximum(size, window) + 1
-    return np.where(np.isnan(at), outside, np.clip(at, -outside, outside)).astype(np.int64)
+    at = np.minimum(np.maximum(at, -outside), outside)
+    return np.where(at != at, outside, at).astype(np.int64)
 
 
 def _noise(image: Array, window: Array, kind: str, source: np.random.Generator) -> Array:
     """What fills a window: float32[height, width, channels]."""
     dims = (*window, image.shape[2])
-    if kind == "zero" or not image.size:
+    if not image.size:
         return np.zeros(dims, np.float32)
     if kind == "uniform":
         low, high = image.min(), image.max()
@@ -100,15 +101,18 @@ def _kind(noise: Any, uniform_noise: bool) -> str:
 
 
 def _glimpses(images: Array, size: Array, corners: Array, kind: str) -> Array:
-    seed = drawn("noise of glimpses", lambda: np.random.SeedSequence().entropy)
-    source = np.random.default_rng(seed)
-    result = np.empty((len(images), *size, images.shape[3]), np.float32)
-    for image, corner, found in zip(images, corners, result, strict=True):
-        low, high = np.maximum(corner, 0), np.minimum(corner + size, images.shape[1:3])
-        to, end = low - corner, high - corner
-        found[:] = _noise(image, size, kind, source)
-        if (high > low).all():
-            found[to[0] : end[0], to[1] : end[1]] = image[low[0] : high[0], low[1] : high[1]]
+    result = np.zeros((len(images), *size, images.shape[3]), np.float32)
+    if kind != "zero":
+        seed = drawn("noise of glimpses", lambda: np.random.SeedSequence().entropy)
+        source = np.random.default_rng(seed)
+        for image, found in zip(images, result, strict=True):
+            found[:] = _noise(image, size, kind, source)
+    (height, width), (tall, broad) = size.tolist(), images.shape[1:3]
+    for image, (y, x), found in zip(images, corners.tolist(), result, strict=True):
+        top, left = max(y, 0), max(x, 0)
+        bottom, right = min(y + height, tall), min(x + width, broad)
+        if bottom > top and right > left:
+            found[top - y : bottom - y, left - x : right - x] = image[top:bottom, left:right]
     return result
 
 

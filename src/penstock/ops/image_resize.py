@@ -1,8 +1,8 @@
 """Resizing of images: every method is a matrix over rows times the image times one over columns.
 
 The matrices follow from the sizes alone, so they are constants of a compiled step; derivatives are
-products with their transposes. Where a new pixel takes few of many old ones, these are picked and
-added up in place of a product. Nearest neighbours are picked rather than multiplied.
+products with their transposes. `image_resampling` says how they are applied. Nearest neighbours are
+picked rather than multiplied.
 """
 
 import functools
@@ -17,13 +17,13 @@ from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.image_resampling import Matrix, Weights, resampled, weights
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
-Matrix = Any  # numpy.ndarray of float32, [new size, old size]
 
 
 # ---- the matrices
@@ -91,6 +91,15 @@ def bicubic_matrix(old: int, new: int, align_corners: bool, half_pixel: bool) ->
     rows = np.broadcast_to(np.arange(new)[:, None], where.shape)
     np.add.at(matrix, (rows, np.clip(where, 0, old - 1)), weights.astype(np.float32))
     return matrix
+
+
+def bicubic_reach(old: int, new: int, align_corners: bool, half_pixel: bool) -> Array:
+    """Which old pixels these are: where one is infinite, a weight of 0 does not leave it out."""
+    place, _ = _sources(old, new, align_corners, half_pixel)
+    where = np.floor(place).astype(np.int64)[:, None] + np.arange(-1, 3)
+    reach = np.zeros((new, old), bool)
+    np.put_along_axis(reach, np.clip(where, 0, old - 1), True, axis=1)
+    return reach
 
 
 @functools.lru_cache(maxsize=64)
@@ -179,6 +188,11 @@ def kernel_matrix(
     return np.where(usable, weights / np.where(usable, total, 1), 0).astype(np.float32)
 
 
+def kernel_reach(old: int, new: int, *rest: Any) -> Array:
+    """Which old pixels count: all, of what weight ever, so that an infinite one leaves NaN."""
+    return np.ones((new, old), bool)
+
+
 @functools.lru_cache(maxsize=64)
 def nearest_pixels(old: int, new: int, align_corners: bool, half_pixel: bool) -> Array:
     """The old pixel that each new one takes."""
@@ -223,61 +237,17 @@ def _resized_shape(c: ShapeContext) -> Dims:
     return images[0], height, width, images[3]
 
 
-_BAND = 8  # of so many old pixels a new one may take one for sums to be cheaper than a product
-
-
-def _band(matrix: Matrix) -> tuple[Array, Array] | None:
-    """The old pixels that each new one takes, and their weights; None where those are many."""
-    old = matrix.shape[1]
-    if old < 2 * _BAND:
-        return None
-    there = matrix != 0
-    first = there.argmax(1)
-    end = np.where(there.any(1), old - there[:, ::-1].argmax(1), first)
-    width = max(int((end - first).max()), 1)
-    if width * _BAND > old:
-        return None
-    places = first[:, None] + np.arange(width)
-    weights = np.take_along_axis(matrix, np.minimum(places, old - 1), 1)
-    return np.minimum(places, old - 1), np.where(places < old, weights, 0)
-
-
-def _along(xp: Any, x: Array, matrix: Matrix, axis: int) -> Array:
-    """A matrix times the rows (axis 1) or columns (axis 2) of images."""
-    band = _band(matrix)
-    if band is not None:
-        places, weights = band
-        sides = (-1, 1, 1) if axis == 1 else (-1, 1)
-        parts = (
-            xp.take(x, places[:, i], axis=axis) * weights[:, i].astype(x.dtype).reshape(sides)
-            for i in range(places.shape[1])
-        )
-        return functools.reduce(lambda a, b: a + b, parts)
-    matrix = xp.asarray(matrix.astype(x.dtype))
-    if axis == 2:
-        return xp.matmul(matrix, x)
-    batch, height, width, channels = x.shape
-    flat = xp.matmul(matrix, x.reshape(batch, height, width * channels))
-    return flat.reshape(batch, matrix.shape[0], width, channels)
-
-
-def apply_matrices(xp: Any, images: Array, rows: Matrix, columns: Matrix, kind: Any) -> Array:
-    """The images [batch, height, width, channels] times both matrices, in float32 or wider."""
-    x = images.astype(np.float64 if images.dtype == np.float64 else np.float32)
-    # The direction that shrinks more goes first.
-    if rows.shape[0] * x.shape[2] <= x.shape[1] * columns.shape[0]:
-        x = _along(xp, _along(xp, x, rows, 1), columns, 2)
-    else:
-        x = _along(xp, _along(xp, x, columns, 2), rows, 1)
-    return x.astype(kind)
-
-
 def _sizes(size: Array) -> tuple[int, int]:
     return int(size[0]), int(size[1])
 
 
 def _define_resize(
-    name: str, types: str, attrs: str, matrix: Callable[..., Matrix], doc: str
+    name: str,
+    types: str,
+    attrs: str,
+    matrix: Callable[..., Matrix],
+    doc: str,
+    reach: Callable[..., Array] | None = None,
 ) -> OpDef:
     op = define_op(
         f"{name}(images: T, size: int32; T: {{{types}}}, {attrs}) -> resized_images: float",
@@ -288,9 +258,9 @@ def _define_resize(
 
     def run(xp: Any, images: Array, size: Array, *flags: bool) -> Array:
         height, width = _sizes(size)
-        rows = matrix(images.shape[1], height, *flags)
-        columns = matrix(images.shape[2], width, *flags)
-        return apply_matrices(xp, images, rows, columns, np.float32)
+        rows = weights(matrix, reach, False, images.shape[1], height, *flags)
+        columns = weights(matrix, reach, False, images.shape[2], width, *flags)
+        return resampled(xp, images, rows, columns, np.float32)
 
     if "half_pixel_centers" in attrs:
 
@@ -309,6 +279,16 @@ def _define_resize(
     return op
 
 
+def bilinear(
+    xp: Any, images: Array, size: Array, align_corners: bool, half_pixel: bool, kind: Any
+) -> Array:
+    """Images resized by the two nearest pixels in each direction, in float32 or wider."""
+    places = zip(images.shape[1:3], _sizes(size), strict=True)
+    flags = (align_corners, half_pixel)
+    rows, columns = (weights(bilinear_matrix, None, False, *place, *flags) for place in places)
+    return resampled(xp, images, rows, columns, kind)
+
+
 BILINEAR = _define_resize(
     "ResizeBilinear",
     f"{_IMAGES}, bfloat16, half, float, double, bfloat16",
@@ -322,6 +302,7 @@ BICUBIC = _define_resize(
     _HALF,
     bicubic_matrix,
     "Images resized by the four nearest pixels in each direction.",
+    bicubic_reach,
 )
 AREA = _define_resize(
     "ResizeArea",
@@ -338,7 +319,12 @@ def _original_shape(c: ShapeContext) -> Dims:
     return original[0] if original[0] is not None else grads[0], *original[1:]
 
 
-def _define_gradient(name: str, types: str, matrix: Callable[..., Matrix]) -> OpDef:
+def _define_gradient(
+    name: str,
+    types: str,
+    matrix: Callable[..., Matrix],
+    reach: Callable[..., Array] | None = None,
+) -> OpDef:
     op = define_op(
         f"{name}(grads: float, original_image: T; T: {{{types}}}, {_HALF}) -> output: T",
         shape=_original_shape,
@@ -356,9 +342,9 @@ def _define_gradient(name: str, types: str, matrix: Callable[..., Matrix]) -> Op
     ) -> Array:
         flags = (align_corners, half_pixel_centers)
         _, height, width, _ = original_image.shape
-        rows = matrix(height, grads.shape[1], *flags).T
-        columns = matrix(width, grads.shape[2], *flags).T
-        return apply_matrices(xp, grads, rows, columns, original_image.dtype)
+        rows = weights(matrix, reach, True, height, grads.shape[1], *flags)
+        columns = weights(matrix, reach, True, width, grads.shape[2], *flags)
+        return resampled(xp, grads, rows, columns, original_image.dtype)
 
     return op
 
@@ -366,7 +352,7 @@ def _define_gradient(name: str, types: str, matrix: Callable[..., Matrix]) -> Op
 BILINEAR_GRAD = _define_gradient(
     "ResizeBilinearGrad", "float, bfloat16, half, double", bilinear_matrix
 )
-BICUBIC_GRAD = _define_gradient("ResizeBicubicGrad", "float, double", bicubic_matrix)
+BICUBIC_GRAD = _define_gradient("ResizeBicubicGrad", "float, double", bicubic_matrix, bicubic_reach)
 
 
 def _flags(op: Any) -> dict[str, bool]:
@@ -444,14 +430,15 @@ def _nearest_grad(
 ) -> Array:
     height, width = _sizes(size)
     flags = (align_corners, half_pixel_centers)
-    rows = _picks(height, nearest_pixels(height, grads.shape[1], *flags))
-    columns = _picks(width, nearest_pixels(width, grads.shape[2], *flags))
-    return apply_matrices(xp, grads, rows, columns, grads.dtype)
+    rows = weights(_picks, None, True, height, grads.shape[1], *flags)
+    columns = weights(_picks, None, True, width, grads.shape[2], *flags)
+    return resampled(xp, grads, rows, columns, grads.dtype)
 
 
-def _picks(old: int, pixels: Array) -> Matrix:
-    """The transpose of picking: which new pixels an old one was taken by."""
-    return (np.arange(old)[:, None] == pixels).astype(np.float32)
+def _picks(old: int, new: int, align_corners: bool, half_pixel: bool) -> Matrix:
+    """Which old pixel each new one takes, as a matrix."""
+    pixels = nearest_pixels(old, new, align_corners, half_pixel)
+    return (pixels[:, None] == np.arange(old)).astype(np.float32)
 
 
 @NEAREST.gradient
@@ -488,23 +475,22 @@ def _kernel_name(kernel_type: Any) -> str:
     return name
 
 
-def _scaled_matrices(
+def _scaled(
     old: tuple[int, int],
     new: tuple[int, int],
     scale: Array,
     translation: Array,
     kernel_type: Any,
     antialias: bool,
-) -> list[Matrix]:
+    back: bool,
+) -> list[Weights]:
     name = _kernel_name(kernel_type)
     if not (scale > 0).all():
         raise errors.InvalidArgumentError(
             None, None, f"scale must be greater than zero, got {scale.tolist()}."
         )
-    return [
-        kernel_matrix(old[i], new[i], float(scale[i]), float(translation[i]), name, antialias)
-        for i in range(2)
-    ]
+    places = zip(old, new, scale.tolist(), translation.tolist(), strict=True)
+    return [weights(kernel_matrix, kernel_reach, back, *place, name, antialias) for place in places]
 
 
 @kernel(SCALE)
@@ -520,8 +506,8 @@ def _scale(
 ) -> Array:
     old = images.shape[1:3]
     new = _sizes(size)
-    rows, columns = _scaled_matrices(old, new, scale, translation, kernel_type, antialias)
-    return apply_matrices(xp, images, rows, columns, np.float32)
+    rows, columns = _scaled(old, new, scale, translation, kernel_type, antialias, False)
+    return resampled(xp, images, rows, columns, np.float32)
 
 
 SCALE_GRAD = define_op(
@@ -546,8 +532,8 @@ def _scale_grad(
 ) -> Array:
     old = original_image.shape[1:3]
     new = grads.shape[1:3]
-    rows, columns = _scaled_matrices(old, new, scale, translation, kernel_type, antialias)
-    return apply_matrices(xp, grads, rows.T, columns.T, np.float32)
+    rows, columns = _scaled(old, new, scale, translation, kernel_type, antialias, True)
+    return resampled(xp, grads, rows, columns, np.float32)
 
 
 def _kernel_attrs(op: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ Array = Any  # numpy.ndarray
 
 # Takes places of boxes [N] and [M], gives the overlap of each pair [N, M].
 Overlap = Callable[[Array, Array], Array]
+FEW = 64  # boxes for which `select_few` takes less time
 _BLOCK = 128  # boxes that are compared at once; more waste comparisons, fewer calls of NumPy
 
 
@@ -64,6 +65,22 @@ def select(
         taken = np.concatenate([taken, block[_apart(overlap(block, block) > limit)]])
     taken = taken[: max(most, 0)]
     return taken.tolist(), scores[taken].tolist()
+
+
+def select_few(covers: Array, scores: Array, most: int, least: float) -> list[int]:
+    """The boxes taken, in order; `covers[i, j]`: whether box j covers box i too much."""
+    values = scores.tolist()
+    left = [i for i, value in enumerate(values) if value > least]
+    left.sort(key=values.__getitem__, reverse=True)
+    found: list[int] = []
+    gone = np.zeros(len(values), bool)
+    for i in left:
+        if len(found) >= most:
+            break
+        if not gone[i]:
+            found.append(i)
+            gone |= covers[:, i]
+    return found
 
 
 def _apart(covers: Array) -> list[int]:

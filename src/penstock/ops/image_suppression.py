@@ -14,7 +14,14 @@ from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.image_selection import best_boxes, select, select_weighted, unless_covered
+from penstock.ops.image_selection import (
+    FEW,
+    best_boxes,
+    select,
+    select_few,
+    select_weighted,
+    unless_covered,
+)
 from penstock.ops.string_arrays import HOST
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -177,6 +184,8 @@ def _overlaps_shape(c: ShapeContext) -> Dims:
     scores = c.rank(1, 1, "scores") or (None,)
     check_same(c, overlaps[0], overlaps[1])
     check_same(c, overlaps[0], scores[0])
+    for i in range(2, len(c)):
+        c.rank(i, 0, f"input {i}")
     most = c.constant(2)
     if most is not None and int(most) < 0:
         c.fail("output size must be non-negative", f"{int(most)}")
@@ -197,11 +206,14 @@ def _with_overlaps(
     def overlap(some: Array, others: Array) -> Array:
         return overlaps[np.ix_(some, others)]
 
-    if np.isnan(limit) or np.isnan(overlaps).any():
+    given = scores, int(most)
+    if limit != limit or np.isnan(overlaps).any():
         weight = unless_covered(float(limit))
-        found = select_weighted(overlap, scores, int(most), float(least), weight)[0]
+        found = select_weighted(overlap, *given, float(least), weight)[0]
+    elif len(scores) <= FEW:
+        found = select_few(overlaps > limit, *given, float(least))
     else:
-        found = select(overlap, scores, int(most), float(limit), float(least))[0]
+        found = select(overlap, *given, float(limit), float(least))[0]
     return np.array(found, np.int32)
 
 

@@ -10,7 +10,7 @@ from penstock.core.kernels import compiled_kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.image_resize import apply_matrices, bilinear_matrix
+from penstock.ops.image_resize import bilinear
 from penstock.ops.nn_conv_geometry import output_size, spatial_axes, window_of
 from penstock.ops.nn_convolution import forward
 from penstock.types import dims as d
@@ -159,8 +159,6 @@ def _fused_resize(
     image: Array, size: Array, paddings: Array, kernel: Array, *, resize_align_corners: bool,
     mode: str, strides: Sequence[int], padding: str,
 ) -> Array:  # fmt: skip
-    height, width = (int(n) for n in size)
-    rows = bilinear_matrix(image.shape[1], height, resize_align_corners, False)
-    columns = bilinear_matrix(image.shape[2], width, resize_align_corners, False)
-    resized = apply_matrices(jnp, image, rows, columns, np.float32).astype(image.dtype)
+    resized = bilinear(jnp, image, size, resize_align_corners, False, np.float32)
+    resized = resized.astype(image.dtype)
     return _mirrored_conv(resized, paddings, kernel, mode, strides, padding)

@@ -1,7 +1,7 @@
 """Pooling operations over two and three spatial axes, and their gradients.
 
-A gradient of `MaxPool` goes to the first maximum of each window, in row-major order. There are
-compiled kernels only; `nn_pool_kernels` says how they work.
+A gradient of `MaxPool` goes to the first maximum of each window, in row-major order. Small work is
+done by native passes on the host, the rest compiled; `nn_pool_kernels` says how either works.
 """
 
 from collections.abc import Callable
@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from penstock.core.execute import execute
-from penstock.core.kernels import compiled_kernel
+from penstock.core.kernels import compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
+from penstock.core.native_images import LIBRARY
+from penstock.core.native_pools import TYPES, to_places
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops import nn_pool_kernels as k
@@ -73,9 +75,10 @@ def pooled(c: ShapeContext, dims: Dims, ksize: Any, strides: Any) -> Dims:
             else output_size(size, ksize[axis], stride, 1, c.attr("padding"), pair, c.running)
         )
         if found is not None and found < 0:
+            known = "Computed output size would be negative. " if c.running else ""
             c.fail(
                 "a window that fits into the input",
-                f"window {ksize[axis]} over size {size}: {too_large(ksize[axis], size)}",
+                f"window {ksize[axis]} over size {size}: {known}{too_large(ksize[axis], size)}",
                 "Use padding='SAME' or a smaller window.",
             )
         result.append(found)
@@ -127,6 +130,24 @@ def _window(
     given = attrs["ksize"] if ksize is None else ksize
     steps = attrs["strides"] if strides is None else strides
     return k.pool_window(shape, given, steps, attrs)
+
+
+def _laid(ctx: Any, shape: tuple[int, ...], *given: Array) -> k.Laid:
+    """The same for a host kernel; `given`: window and strides where they are inputs."""
+    attrs = ctx.attrs
+    ksize, strides = (tuple(a.tolist()) for a in given) if given else (
+        attrs["ksize"], attrs["strides"]
+    )  # fmt: skip
+    pads = attrs.get("explicit_paddings", ())
+    whole = attrs.get("include_batch_in_index", True)
+    return k.laid(shape, ksize, strides, attrs["padding"], pads, whole)
+
+
+# How host kernels that begin here are registered.
+_NATIVE: dict[str, Any] = {"device": "CPU", "available": LIBRARY.is_in_use}
+_ON_CPU = {**_NATIVE, "types": {"T": TYPES}}
+_FLOATS_ON_CPU = {**_NATIVE, "types": {"T": ["float", "double"]}}
+_SAME_ON_CPU = {**_NATIVE, "types": {"T": ["float"], "TInput": ["float"]}}
 
 
 def _define_max(
@@ -209,6 +230,18 @@ def _register_max(ops: tuple[OpDef, OpDef, OpDef], names: tuple[str, ...], sizes
     def _again(ctx: Any, x: Array, y: Array, grad: Array, *given: Array) -> Array:
         return k.max_pool_grad_grad(x, y, grad, _window(ctx, x.shape, *given))
 
+    @host_kernel(ahead, **_ON_CPU)
+    def _ahead_host(ctx: Any, x: Array, *given: Array) -> Array:
+        return k.host_max_pool(x, _laid(ctx, x.shape, *given))
+
+    @host_kernel(back, **(_SAME_ON_CPU if "TInput" in back.attrs else _ON_CPU))
+    def _back_host(ctx: Any, x: Array, y: Array, grad: Array, *given: Array) -> Array:
+        return k.host_max_pool_grad(x, y, grad, _laid(ctx, x.shape, *given))
+
+    @host_kernel(again, **_ON_CPU)
+    def _again_host(ctx: Any, x: Array, y: Array, grad: Array, *given: Array) -> Array:
+        return k.host_max_pool_grad_grad(x, y, grad, _laid(ctx, x.shape, *given))
+
     def attrs(op: Any, target: OpDef) -> dict[str, Any]:
         return {
             name: op.get_attr(name)
@@ -283,6 +316,14 @@ def _define_avg(name: str, sizes: str, layout: str) -> None:
         shape = tuple(int(n) for n in sizes)
         return k.avg_pool_grad(shape, grad, _window(ctx, shape))
 
+    @host_kernel(ahead, **_FLOATS_ON_CPU)
+    def _ahead_host(ctx: Any, x: Array) -> Array:
+        return k.host_avg_pool(x, _laid(ctx, x.shape))
+
+    @host_kernel(back, **_FLOATS_ON_CPU)
+    def _back_host(ctx: Any, sizes: Array, grad: Array) -> Array:
+        return k.host_avg_pool_grad(grad, _laid(ctx, tuple(sizes.tolist())))
+
     @ahead.gradient
     def _ahead_gradient(op: Any, grad: Any) -> Any:
         attrs = {n: op.get_attr(n) for n in names}
@@ -322,6 +363,13 @@ def _max_pool_argmax(ctx: Any, x: Array, *, include_batch_in_index: bool) -> tup
     return y, k.argmax(x, y, window, include_batch_in_index)
 
 
+@host_kernel(MAX_POOL_ARGMAX, **_ON_CPU)
+def _max_pool_argmax_host(ctx: Any, x: Array) -> tuple[Array, Array]:
+    laid = _laid(ctx, x.shape)
+    y = k.host_max_pool(x, laid)
+    return y, k.host_argmax(x, y, laid)
+
+
 MAX_POOL_ARGMAX_GRAD = define_op(
     f"MaxPoolGradWithArgmax(input: T, grad: T, argmax: Targmax; {SIZES_2D}, {EITHER}, "
     "include_batch_in_index: bool = False, Targmax: {int32, int64}, T: realnumbertype) "
@@ -348,6 +396,18 @@ def _max_pool_argmax_grad(
         index = index + (np.arange(x.shape[0]) * each).reshape(-1, 1, 1, 1)
     flat = jnp.zeros((x.size,), grad.dtype)
     return flat.at[index.reshape(-1)].add(grad.reshape(-1)).reshape(x.shape)
+
+
+@host_kernel(MAX_POOL_ARGMAX_GRAD, **_ON_CPU)
+def _max_pool_argmax_grad_host(
+    x: Array, grad: Array, argmax: Array, *, include_batch_in_index: bool
+) -> Array:
+    places = argmax.astype(np.int64)
+    found = to_places(grad, places, x.shape, not include_batch_in_index)
+    if found is not None:
+        return found
+    whole = include_batch_in_index
+    return k.in_xla(_max_pool_argmax_grad, x, grad, argmax, include_batch_in_index=whole)
 
 
 @MAX_POOL_ARGMAX.gradient

@@ -25,6 +25,7 @@ from penstock.ops.nn_recurrent_steps import (
     lstm_step,
     lstm_step_back,
     peephole_grads,
+    times,
 )
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -36,6 +37,9 @@ BLOCK = f"seq_len_max: int64, {CELL}"
 SAVED = "i: T, cs: T, f: T, o: T, ci: T, co: T"
 RESULTS = f"{SAVED}, h: T"
 TYPES = "T: {half, float}"
+LIMIT = (
+    140_000  # elements: a step of few rows reads weights of many, which the host multiplies well
+)
 
 
 # ---- shapes
@@ -155,7 +159,7 @@ LSTM_BLOCK_CELL = define_op(
 ).without_gradient(NO_GRADIENT)
 
 
-@kernel(LSTM_BLOCK_CELL)
+@kernel(LSTM_BLOCK_CELL, limit=LIMIT)
 def _lstm_block_cell(
     xp: Any,
     x: Array,
@@ -172,7 +176,7 @@ def _lstm_block_cell(
     use_peephole: bool,
 ) -> list[Array]:
     form = LSTM("icfo", use_peephole, forget_bias, cell_clip)
-    z = xp.concatenate([x, h_prev], axis=1) @ w + b
+    z = times(xp, xp.concatenate([x, h_prev], axis=1), w) + b
     return lstm_step(xp, form, z, cs_prev, (wci, wcf, wco))
 
 
@@ -184,7 +188,7 @@ LSTM_BLOCK_CELL_GRAD = define_op(
 ).without_gradient(NO_GRADIENT)
 
 
-@kernel(LSTM_BLOCK_CELL_GRAD)
+@kernel(LSTM_BLOCK_CELL_GRAD, limit=LIMIT)
 def _lstm_block_cell_grad(
     xp: Any,
     x: Array,
@@ -301,7 +305,7 @@ for _op, _make in (
     (BLOCK_LSTM_GRAD, _block_lstm_grad),
     (BLOCK_LSTM_GRAD_V2, _block_lstm_grad),
 ):
-    host_kernel(_op)(_make(_op, np))
+    host_kernel(_op, limit=LIMIT)(_make(_op, np))
     compiled_kernel(_op)(_make(_op, jnp))
 for _op in (BLOCK_LSTM, BLOCK_LSTM_V2):
     compiled_kernel(_op, when=is_native_sequence, **FLOAT)(
@@ -333,7 +337,7 @@ GRU_BLOCK_CELL = define_op(
 ).without_gradient(NO_GRADIENT)
 
 
-@kernel(GRU_BLOCK_CELL)
+@kernel(GRU_BLOCK_CELL, limit=LIMIT)
 def _gru_block_cell(
     xp: Any, x: Array, h_prev: Array, w_ru: Array, w_c: Array, b_ru: Array, b_c: Array
 ) -> list[Array]:
@@ -348,7 +352,7 @@ GRU_BLOCK_CELL_GRAD = define_op(
 ).without_gradient(NO_GRADIENT)
 
 
-@kernel(GRU_BLOCK_CELL_GRAD)
+@kernel(GRU_BLOCK_CELL_GRAD, limit=LIMIT)
 def _gru_block_cell_grad(
     xp: Any,
     x: Array,

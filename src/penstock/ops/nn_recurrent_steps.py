@@ -15,9 +15,17 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_cells
+from penstock.core.lapack import one_thread
 from penstock.core.lazy import lax
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
+# Up to which NumPy takes less time for each row alone than for their matrix, with large weights.
+FEW_ROWS, LARGE = 5, 1 << 12
+# Multiplications that OpenBLAS shares from there on, of one row and of more; and up to which it is
+# to leave them to one thread.
+ROW_SHARED, ROWS_SHARED, MOST_ALONE = 1 << 13, 1 << 18, 1 << 23
+MOST_WORK = 1 << 17  # multiplications of a step up to which a native pass does them
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,26 @@ def _sigmoid(xp: Any, x: Array) -> Array:
         return getattr(xp, "sigmoid", lax.logistic)(x)
     wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
     return (1 / (1 + np.exp(-wide))).astype(x.dtype)
+
+
+def times(xp: Any, x: Array, w: Array) -> Array:
+    """The product of two matrices, by one thread of NumPy's where several spend time on waiting."""
+    if xp is not np or not x.size:
+        return x @ w
+    few = 1 < len(x) <= FEW_ROWS and w.size >= LARGE
+    least = ROW_SHARED if few or len(x) == 1 else ROWS_SHARED
+    if not least <= len(x) * w.size <= MOST_ALONE:
+        return (x[:, None] @ w)[:, 0] if few else x @ w
+    with one_thread("numpy"):
+        return (x[:, None] @ w)[:, 0] if few else x @ w
+
+
+def _parts(xp: Any, x: Array, count: int) -> Sequence[Array]:
+    """Columns in `count` equal parts."""
+    if xp is not np:
+        return xp.split(x, count, axis=1)  # type: ignore[no-any-return]
+    width = x.shape[1] // count
+    return [x[:, k * width : (k + 1) * width] for k in range(count)]
 
 
 def scan(
@@ -84,7 +112,13 @@ def lstm_step(
     Returns:
       i, cs, f, o, ci, co, h: [batch, units] each.
     """
-    parts = dict(zip(form.order, xp.split(z, 4, axis=1), strict=True))
+    if xp is np:
+        options = (form.forget_bias, form.cell_clip, form.use_peephole)
+        start = cs_prev, cs_prev  # no output multiplies weights
+        found = native_cells.lstm(form.order, options, 1, z[None], None, start, peepholes)
+        if found is not None:
+            return list(found[:, 0])
+    parts = dict(zip(form.order, _parts(xp, z, 4), strict=True))
     to_i, to_f, to_o = parts["i"], parts["f"] + z.dtype.type(form.forget_bias), parts["o"]
     wci, wcf, wco = peepholes
     if form.use_peephole:
@@ -118,6 +152,13 @@ def lstm_step_back(
     """
     cs_prev, i, _, f, o, ci, co = saved
     wci, wcf, wco = peepholes
+    if xp is np:
+        held, grads = [each[None] for each in saved[1:]], (dcs[None], dh[None])
+        given = form.order, form.use_peephole, 1, None, cs_prev, peepholes, held, grads
+        native = native_cells.lstm_back(*given)
+        if native is not None:
+            dz, dcs, _ = native
+            return dcs, dz[0], gates_of(form, dz[0])
     do = dh * co * o * (1 - o)
     dcs = dcs + dh * o * (1 - co * co)
     if form.use_peephole:
@@ -129,6 +170,13 @@ def lstm_step_back(
         before = before + di * wci + df * wcf
     dz = xp.concatenate([parts[each] for each in form.order], axis=1)
     return before, dz, [di, df, do]
+
+
+def gates_of(form: LSTM, dz: Array) -> list[Array]:
+    """Of gradients in the order of the weights' columns, those of i, f and o."""
+    width = dz.shape[-1] // 4
+    firsts = [form.order.index(gate) * width for gate in "ifo"]
+    return [dz[..., first : first + width] for first in firsts]
 
 
 def peephole_grads(
@@ -183,9 +231,14 @@ def lstm_sequence(
     steps, batch, inputs = x.shape
     if not steps:
         return [xp.zeros((0, *start[0].shape), x.dtype)] * 7
-    given = x.reshape(steps * batch, inputs) @ w[:inputs]
+    given = times(xp, x.reshape(steps * batch, inputs), w[:inputs])
     given = given.reshape(steps, batch, w.shape[1]) + b
     again = w[inputs:]
+    if xp is np and batch * again.size <= MOST_WORK:
+        options = (form.forget_bias, form.cell_clip, form.use_peephole)
+        native = native_cells.lstm(form.order, options, int(length), given, again, start, peepholes)
+        if native is not None:
+            return list(native)
 
     def step(state: Any, row: Any) -> tuple[Any, Any]:
         cs, h = state
@@ -228,6 +281,10 @@ def lstm_sequence_back(
     cs_before = xp.concatenate([start[0][None], cs[:-1]])
     h_before = xp.concatenate([start[1][None], h[:-1]])
     again = w[inputs:].T
+    native = None
+    if xp is np and batch * again.size <= MOST_WORK:
+        given = form.order, form.use_peephole, int(length), again.T, start[0], peepholes
+        native = native_cells.lstm_back(*given, saved[:6], grads)
 
     def step(state: Any, row: Any) -> tuple[Any, Any]:
         dcs, dh = state
@@ -237,13 +294,17 @@ def lstm_sequence_back(
         return (dcs, dz @ again), (dz, *gates)
 
     alive = rows_alive(xp, length, x)
-    zeros = xp.zeros_like(start[0])
-    rows = [*grads, alive, cs_before, i, cs, f, o, ci, co]
-    (dcs, dh), (dz, *gates) = scan(xp, step, (zeros, zeros), rows, True)
+    if native is not None:
+        dz, dcs, dh = native
+        gates = gates_of(form, dz)
+    else:
+        zeros = xp.zeros_like(start[0])
+        rows = [*grads, alive, cs_before, i, cs, f, o, ci, co]
+        (dcs, dh), (dz, *gates) = scan(xp, step, (zeros, zeros), rows, True)
     flat = dz.reshape(steps * batch, width)
     seen = xp.where(alive, xp.concatenate([x, h_before], axis=2), x.dtype.type(0))
-    dw = seen.reshape(flat.shape[0], w.shape[0]).T @ flat
-    dx = (flat @ w[:inputs].T).reshape(x.shape)
+    dw = times(xp, seen.reshape(flat.shape[0], w.shape[0]).T, flat)
+    dx = times(xp, flat, w[:inputs].T).reshape(x.shape)
     held = xp.where(alive, cs_before, x.dtype.type(0)), xp.where(alive, cs, x.dtype.type(0))
     return [dx, dcs, dh, dw, *peephole_grads(xp, form, gates, *held), flat.sum(0)]
 
@@ -252,8 +313,8 @@ def gru_step(
     xp: Any, x: Array, h_prev: Array, w_ru: Array, w_c: Array, b_ru: Array, b_c: Array
 ) -> list[Array]:
     """One step of a GRU cell: r, u, c and h, [batch, units] each."""
-    r, u = xp.split(_sigmoid(xp, xp.concatenate([x, h_prev], axis=1) @ w_ru + b_ru), 2, axis=1)
-    c = xp.tanh(xp.concatenate([x, h_prev * r], axis=1) @ w_c + b_c)
+    r, u = _parts(xp, _sigmoid(xp, times(xp, xp.concatenate([x, h_prev], axis=1), w_ru) + b_ru), 2)
+    c = xp.tanh(times(xp, xp.concatenate([x, h_prev * r], axis=1), w_c) + b_c)
     return [r, u, c, u * h_prev + (1 - u) * c]
 
 
@@ -265,10 +326,10 @@ def gru_step_back(
     inputs = x.shape[1]
     d_c_bar = d_h * (1 - u) * (1 - c * c)
     d_u_bar = d_h * (h_prev - c) * u * (1 - u)
-    by_c = d_c_bar @ w_c.T
+    by_c = times(xp, d_c_bar, w_c.T)
     d_hr = by_c[:, inputs:]
     d_r_bar = d_hr * h_prev * r * (1 - r)
     d_ru = xp.concatenate([d_r_bar, d_u_bar], axis=1)
-    by_ru = d_ru @ w_ru.T
+    by_ru = times(xp, d_ru, w_ru.T)
     d_h_prev = by_ru[:, inputs:] + d_hr * r + d_h * u
     return [by_c[:, :inputs] + by_ru[:, :inputs], d_h_prev, d_c_bar, d_ru]

@@ -10,7 +10,7 @@ import numpy as np
 from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.image_resize import apply_matrices, bilinear_matrix
+from penstock.ops.image_resize import bilinear
 from penstock.ops.nn_pool import pooled
 from penstock.ops.nn_pool_kernels import PoolWindow, lowest, pool_window
 from penstock.ops.quant_host import padded, window_view
@@ -159,11 +159,8 @@ def _resize(
     align_corners: bool,
     half_pixel_centers: bool,
 ) -> tuple[Array, Array, Array]:
-    rows, columns = (
-        bilinear_matrix(old, int(new), align_corners, half_pixel_centers)
-        for old, new in zip(images.shape[1:3], size, strict=True)
-    )
+    flags = (align_corners, half_pixel_centers)
     if not T.is_quantized:
-        return apply_matrices(xp, images, rows, columns, np.float32), min, max
-    mixed = apply_matrices(xp, images.astype(np.float64), rows, columns, np.float64)
+        return bilinear(xp, images, size, *flags, np.float32), min, max
+    mixed = bilinear(xp, images.astype(np.float64), size, *flags, np.float64)
     return to_integers(xp, half_away(xp, mixed), T), min, max
