@@ -166,8 +166,12 @@ def test_segments_of_rows_that_are_looked_up(kind: str, monkeypatch) -> None:
                 name = f"SparseSegment{kind}GradV2"
                 return getattr(tf.raw_ops, name)(grad=data, dense_output_dim0=5, **given)
 
-            same_both_ways(forward, monkeypatch)
-            same_both_ways(backward, monkeypatch)
+            def dense(data=data, given=given):
+                name = f"SparseSegment{kind}Grad"
+                return getattr(tf.raw_ops, name)(grad=data, output_dim0=5, **given)
+
+            for run in (forward, backward, dense):
+                same_both_ways(run, monkeypatch)
 
 
 def test_wrong_last_ids_are_named() -> None:

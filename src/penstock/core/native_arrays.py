@@ -58,6 +58,7 @@ LIBRARY = HostLibrary(
         "flatten": "pnnnpp",
         "different": "pnnnpp",
         "share": "npnnpnp",
+        "spread": "npnnpnpnnnnp",
         "often": "pnnnp",
         "are_splits": "pnnn",
         "items_of_rows": "pnnnnpp",
