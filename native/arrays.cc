@@ -1131,6 +1131,26 @@ EXPORT int64_t penstock_arrays_are_splits(const void *splits, int64_t wide, int6
              : 0;
 }
 
+EXPORT int64_t penstock_arrays_spread(int64_t kind, const void *rows, int64_t count, int64_t width,
+                                      const void *indices, int64_t wide, const void *ids,
+                                      int64_t ids_wide, int64_t number, int64_t root, int64_t size,
+                                      void *result) {
+  const auto run = [=](auto *to, const auto *at) {
+    const auto *from = static_cast<const std::remove_pointer_t<decltype(to)> *>(rows);
+    return with_memory([=] {
+      return ids_wide ? spread(from, count, width, at, static_cast<const int64_t *>(ids), number, root,
+                               size, to)
+                      : spread(from, count, width, at, static_cast<const int32_t *>(ids), number, root,
+                               size, to);
+    });
+  };
+  const auto of = [=](auto *to) {
+    return wide ? run(to, static_cast<const int64_t *>(indices))
+                : run(to, static_cast<const int32_t *>(indices));
+  };
+  return kind == 0 ? of(static_cast<float *>(result)) : of(static_cast<double *>(result));
+}
+
 EXPORT int64_t penstock_arrays_items_of_rows(const void *splits, int64_t wide, int64_t rows, int64_t total,
                                              int64_t step, int64_t *ids, int64_t *offsets) {
   return wide ? items_of_rows(static_cast<const int64_t *>(splits), rows, total, step, ids, offsets)

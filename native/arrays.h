@@ -191,6 +191,13 @@ EXPORT int64_t penstock_arrays_different(const void *numbers, int64_t wide, int6
 EXPORT int64_t penstock_arrays_share(int64_t kind, const void *rows, int64_t number, int64_t width,
                                      const int64_t *sizes, int64_t root, void *out);
 
+// Adds row ids[i] of `count` rows of floats (0) or doubles (1) to row indices[i] of `size`, times one by how
+// often its id is there, or by the root of that.
+EXPORT int64_t penstock_arrays_spread(int64_t kind, const void *rows, int64_t count, int64_t width,
+                                      const void *indices, int64_t wide, const void *ids,
+                                      int64_t ids_wide, int64_t number, int64_t root, int64_t size,
+                                      void *result);
+
 // Adds up how often each number in [0, rows) is there.
 EXPORT int64_t penstock_arrays_often(const void *numbers, int64_t wide, int64_t count, int64_t rows,
                                      int64_t *sizes);

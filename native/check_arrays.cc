@@ -786,7 +786,7 @@ int main(int count, char **arguments) {
                                       check_level,  check_runs,    check_pad,
                                       check_places_in_order, check_product, check_softmax, check_apart,  check_ctc,    check_ctc_best, check_enter,
                                       check_histogram, check_ranges, check_nearer, check_sets, check_counts, check_rule,
-                                      check_rows,   check_positions, check_shares,
+                                      check_rows,   check_positions, check_shares, check_spread,
                                       check_ragged_rows, check_chosen_rows, check_range_splits,
                                       check_filled_rows, check_all_inside, check_weighted, check_sobol, check_hits};
   for (int round = 0; round < rounds; ++round)

@@ -54,6 +54,26 @@ bool check_shares(Random &random) {
          penstock_arrays_often(numbers.data(), 1, number, rows, sizes.data()) >= 0;
 }
 
+bool check_spread(Random &random) {
+  const int64_t number = 1 + below(random, 40), count = 1 + below(random, 10), size = 1 + below(random, 10);
+  const int64_t root = below(random, 2), width = 1 + below(random, 3);
+  const std::vector<int64_t> ids = some(random, number, count, false);
+  std::vector<int64_t> indices = some(random, number, size, false), sizes(count);
+  std::vector<double> rows(count * width), shares(count * width), result(size * width), wanted(size * width);
+  for (double &each : rows) each = static_cast<double>(below(random, 100));
+  penstock_arrays_often(ids.data(), 1, number, count, sizes.data());
+  penstock_arrays_share(1, rows.data(), count, width, sizes.data(), root, shares.data());
+  for (int64_t i = 0; i < number * width; ++i)
+    wanted[indices[i / width] * width + i % width] += shares[ids[i / width] * width + i % width];
+  const auto run = [&] {
+    return penstock_arrays_spread(1, rows.data(), count, width, indices.data(), 1, ids.data(), 1, number,
+                                  root, size, result.data());
+  };
+  if (run() >= 0 || result != wanted) return false;
+  indices = some(random, number, size, true);
+  return run() >= 0 && result == wanted;
+}
+
 // Splits of some rows.
 std::vector<int32_t> some_splits(Random &random, int64_t rows) {
   std::vector<int32_t> splits(static_cast<size_t>(rows) + 1);

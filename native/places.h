@@ -70,5 +70,25 @@ void share(const Element *rows, int64_t number, int64_t width, const int64_t *si
   }
 }
 
+// Adds to result[indices[i]] the share that each of its items has in row ids[i], which is divided by how
+// many items it has, or by the root of that: -1, or the first place that is outside.
+template <typename Element, typename Index, typename Id>
+int64_t spread(const Element *rows, int64_t count, int64_t width, const Index *indices, const Id *ids,
+               int64_t number, bool root, int64_t size, Element *result) {
+  std::vector<int64_t> sizes(static_cast<size_t>(count));
+  for (int64_t i = 0; i < number; ++i) {
+    if (!is_inside(ids[i], count) || !is_inside(indices[i], size)) return i;
+    ++sizes[ids[i]];
+  }
+  std::vector<Element> shares(static_cast<size_t>(count * width));
+  share(rows, count, width, sizes.data(), root, shares.data());
+  for (int64_t i = 0; i < number; ++i) {
+    const Element *from = shares.data() + ids[i] * width;
+    Element *to = result + indices[i] * width;
+    for (int64_t j = 0; j < width; ++j) to[j] += from[j];
+  }
+  return -1;
+}
+
 }  // namespace
 }  // namespace penstock

@@ -114,6 +114,25 @@ def test_scattered_updates(kind: str, places: list[list[int]], monkeypatch) -> N
             same_both_ways(run, monkeypatch)
 
 
+@pytest.mark.parametrize("position", [[3], [3, 1], [[[3, 1]], [[0, 2]]]])
+def test_positions_of_any_rank(position: list[int], monkeypatch) -> None:
+    x = draw.standard_normal((5, 3)).astype(np.float32)
+    positions = np.array(position, np.int32)
+    updates = np.ones(positions.shape[:-1] + x.shape[positions.shape[-1] :], np.float32)
+    variable = tf.Variable(x)
+
+    def run():
+        given = {"indices": positions, "dtype": tf.float32}
+        return [
+            tf.raw_ops.GatherNd(params=x, indices=positions),
+            tf.raw_ops.ResourceGatherNd(resource=variable.handle, **given),
+            tf.raw_ops.TensorScatterAdd(tensor=x, indices=positions, updates=updates),
+            tf.raw_ops.ScatterNd(indices=positions, updates=updates, shape=[5, 3]),
+        ]
+
+    same_both_ways(run, monkeypatch)
+
+
 @pytest.mark.parametrize("rows", [[0, 3, 0], [4, 5, 0], [-1, 0, 0], []])
 @pytest.mark.parametrize("kind", [*KINDS, "Mul", "Div"])
 def test_scattered_rows_of_a_variable(kind: str, rows: list[int], monkeypatch) -> None:
@@ -166,8 +185,12 @@ def test_segments_of_rows_that_are_looked_up(kind: str, monkeypatch) -> None:
                 name = f"SparseSegment{kind}GradV2"
                 return getattr(tf.raw_ops, name)(grad=data, dense_output_dim0=5, **given)
 
-            same_both_ways(forward, monkeypatch)
-            same_both_ways(backward, monkeypatch)
+            def dense(data=data, given=given):
+                name = f"SparseSegment{kind}Grad"
+                return getattr(tf.raw_ops, name)(grad=data, output_dim0=5, **given)
+
+            for run in (forward, backward, dense):
+                same_both_ways(run, monkeypatch)
 
 
 def test_wrong_last_ids_are_named() -> None:

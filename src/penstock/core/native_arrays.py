@@ -63,6 +63,7 @@ LIBRARY = HostLibrary(
         "flatten": "pnnnpp",
         "different": "pnnnpp",
         "share": "npnnpnp",
+        "spread": "npnnpnpnnnnp",
         "often": "pnnnp",
         "are_splits": "pnnn",
         "items_of_rows": "pnnnnpp",

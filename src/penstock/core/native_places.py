@@ -98,6 +98,31 @@ def shared(rows: Array, sizes: Array, root: bool) -> Array | None:
     return found
 
 
+def spread(rows: Array, indices: Array, ids: Array, root: bool, size: int) -> Array | None:
+    """Rows [N, ...] of float32 or float64 by id, added up by index: [size, ...].
+
+    None where an index or an id is outside, too.
+
+    Args:
+      rows: each is divided by how often its id is there.
+      indices: int32 or int64[M], in [0, size).
+      ids: int32 or int64[M], in [0, N).
+      root: whether rows are divided by the root of that.
+      size: the number of rows of the result.
+    """
+    call, kind = LIBRARY.function("spread"), kind_of(rows.dtype)
+    wide, by_wide = is_wide(indices), is_wide(ids)
+    if call is None or kind not in (0, 1) or wide is None or by_wide is None:
+        return None
+    if len(indices) != len(ids):
+        return None
+    held = [np.ascontiguousarray(x) for x in (rows, indices, ids)]
+    result = np.zeros((size, *rows.shape[1:]), rows.dtype)
+    width, sizes = math.prod(rows.shape[1:]), (len(ids), root, size)
+    given = kind, held[0], len(rows), width, held[1], wide, held[2], by_wide, *sizes, result
+    return result if checked(call(*given)) < 0 else None
+
+
 def often(numbers: Array, rows: int) -> Array | None:
     """How often each number in [0, rows) is among int32 or int64[N]: int64[rows]."""
     sizes = np.zeros(rows, np.int64)

@@ -300,7 +300,7 @@ def taken(params: Array, indices: Array) -> Array | None:
     if place is not None:
         rows = params if depth == 1 else params.reshape(-1, *params.shape[depth:])
         found = rows.take(place, axis=0)
-        return found if indices.ndim == 2 else found.reshape(*indices.shape[:-1], *rows.shape[1:])
+        return found if indices.ndim == 2 else found.reshape(indices.shape[:-1] + rows.shape[1:])
     for size, axis in zip(params.shape, range(depth), strict=False):
         column = indices[..., axis].astype(np.intp)
         if np.minimum.reduce(column, None) < 0 or np.maximum.reduce(column, None) >= size:

@@ -114,7 +114,7 @@ def _kmeans(points: Array, num_to_sample: Array, seed: Array, retries: Array) ->
             chosen += drawn
             break
         options = [_nearer(points, place, nearest) for place in drawn]
-        best = int(np.argmin([option.sum() for option in options])) if tries else 0
+        best = int(np.argmin([np.add.reduce(option) for option in options])) if tries else 0
         chosen.append(drawn[best])
         nearest = options[best]
     return points[chosen]

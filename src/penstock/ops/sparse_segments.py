@@ -247,11 +247,11 @@ def _returned(
     """On the host: parts of segments' gradients added up by index, which is below `count`."""
     parts = grad.astype(_wide(grad.dtype), copy=False)
     if kind != "Sum":
-        sizes = native_places.often(ids, len(grad))
-        if sizes is None:
-            _check_rows(ctx, np, ids, grad.shape[0])
-            sizes = np.bincount(ids, minlength=len(grad))
-        parts = _shared(kind, parts, sizes)
+        spread = native_places.spread(parts, indices, ids, kind == "SqrtN", count)
+        if spread is not None:
+            return spread.astype(grad.dtype, copy=False)
+        _check_rows(ctx, np, ids, grad.shape[0])
+        parts = _shared(kind, parts, np.bincount(ids, minlength=len(grad)))
     total = np.zeros((count, *grad.shape[1:]), parts.dtype)
     found = native_arrays.combined(native_arrays.ADD, parts, indices, total, places=ids)
     if found is None:
