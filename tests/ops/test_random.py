@@ -341,3 +341,21 @@ def test_many_numbers_from_a_known_seed_in_a_compiled_function(draw, jit_compile
     wanted = draw(shape, [1, 2]).numpy() * 2.0
     for _ in range(3):
         np.testing.assert_allclose(function().numpy(), wanted, rtol=1e-6)
+
+
+def test_what_is_refused_draws_nothing():
+    given = {"shape": [3], "minval": 0, "maxval": 9, "seed": 1, "seed2": 2}
+    state = tf.Variable([1, 2, 3], dtype=tf.int64)
+    tf.random.set_seed(1)
+    wanted = [tf.raw_ops.RandomUniformInt(**given).numpy() for _ in range(2)]
+    tf.random.set_seed(1)
+    for each in wanted:
+        np.testing.assert_array_equal(tf.raw_ops.RandomUniformInt(**given), each)
+        with pytest.raises(errors.InvalidArgumentError, match="minval < maxval"):
+            tf.raw_ops.RandomUniformInt(**{**given, "maxval": 0})
+    for _ in range(2):
+        with pytest.raises(errors.InvalidArgumentError, match="minval < maxval"):
+            tf.raw_ops.StatefulUniformInt(
+                resource=state.handle, algorithm=1, shape=[3], minval=1, maxval=1
+            )
+    np.testing.assert_array_equal(state, [1, 2, 3])

@@ -35,6 +35,8 @@ def run_small(prepared: PreparedOp, flat: Sequence[EagerTensor]) -> list[EagerTe
     """
     if prepared.refs:
         return _small_on_variables(prepared, flat)
+    if prepared.op.stateful and effects.switch.log is not None:
+        return None
     arrays: list[Any] = []
     size = 0
     for tensor in flat:
@@ -86,7 +88,8 @@ def _small_on_variables(
             key.append(())
         else:
             return None
-    if (*key, *[cell.dims for cell in cells]) not in prepared.validated:
+    key += [cell.dims for cell in cells]
+    if not _is_known(prepared, tuple(key), arrays):
         return None
     locks = _locks(prepared, cells)
     # Ctrl-C is not raised between the taking of two locks of one `with`.

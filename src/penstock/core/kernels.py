@@ -45,6 +45,7 @@ class Kernel:
       alone_from: elements of an input or output from which XLA's code takes so much longer that a
         plan runs this host kernel between regions; None for never.
       available: whether it can run in this process at all; None for always.
+      draws: all it does beside its outputs is to draw numbers or move a generator's state on.
     """
 
     op_name: str
@@ -63,6 +64,7 @@ class Kernel:
     blocks: bool = False
     alone_from: int | None = None
     available: Callable[[], bool] | None = None
+    draws: bool = False
 
     def fits(self, kind: str, device: str, attrs: dict[str, Any]) -> bool:
         """Whether the kernel serves this kind, device type and these attributes."""
@@ -111,6 +113,7 @@ def register_kernel(
     blocks: bool = False,
     alone_from: int | None = None,
     available: Callable[[], bool] | None = None,
+    draws: bool = False,
 ) -> None:
     """Adds a kernel.
 
@@ -134,6 +137,8 @@ def register_kernel(
         of its region to run this host kernel, because XLA's code takes several times as long.
       available: says whether it can run in this process at all: its library may be missing. It is
         asked when a kernel is selected, for the first call with some dtypes and attributes.
+      draws: this host kernel of an operation with effects draws numbers, or moves a generator's
+        state on, and does nothing else. It does so when all its checks are made.
     """
     name = op if isinstance(op, str) else op.name
     code = getattr(function, "__code__", None)
@@ -160,6 +165,7 @@ def register_kernel(
         when,
         by_rows=by_rows,
         blocks=blocks,
+        draws=draws,
         alone_from=alone_from,
         available=available,
     )

@@ -163,12 +163,14 @@ def _small_limit(prepared: PreparedOp) -> int:
     """Up to how many elements of inputs nothing is to be decided: the host kernel runs.
 
     -1 for operations whose kernels run others, and with effects, but for those that update
-    variables and return nothing, and those that read one.
+    variables and return nothing, those that read one, and those that draw.
     """
     kernel, types = prepared.host_kernel, [*prepared.in_dtypes, *prepared.out_dtypes]
     if kernel is None or kernel.reentrant or dt.variant in types:
         return -1
     op = prepared.op
+    if kernel.draws:
+        return UNBOUNDED if prepared.compiled is None else prepared.limit
     if op.calls or op.step_input is not None:
         return -1
     count = len(prepared.refs)

@@ -128,7 +128,7 @@ def _define(
         doc=doc,
     ).not_differentiable("classes are whole numbers")
 
-    @host_kernel(op)
+    @host_kernel(op, draws=True)
     def run(
         ctx: KernelContext, true_classes: Array, *, num_sampled: int, unique: bool
     ) -> list[Array]:
@@ -226,7 +226,7 @@ ALL = define_op(
 ).not_differentiable("classes are whole numbers")
 
 
-@host_kernel(ALL)
+@host_kernel(ALL, draws=True)
 def _all(true_classes: Array, *, num_sampled: int) -> list[Array]:
     _check_classes(true_classes, num_sampled)
     ones = np.ones(num_sampled, np.float32)

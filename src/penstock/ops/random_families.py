@@ -73,7 +73,7 @@ GAMMA = define_op(
 )
 
 
-@host_kernel(GAMMA, limit=_HOST)
+@host_kernel(GAMMA, limit=_HOST, draws=True)
 def _gamma(ctx: KernelContext, shape: Array, alpha: Array) -> Array:
     dims = dimensions(shape)
     total = math.prod(dims) * alpha.size
@@ -192,7 +192,7 @@ POISSON_V2 = define_op(
 ).without_gradient(_WHY)
 
 
-@host_kernel(POISSON_V2, limit=_HOST)
+@host_kernel(POISSON_V2, limit=_HOST, draws=True)
 def _poisson_v2(ctx: KernelContext, shape: Array, rate: Array, *, dtype: DType) -> Array:
     dims = dimensions(shape)
     stream = stream_on_host(ctx, _blocks(math.prod(dims) * rate.size))
@@ -222,7 +222,7 @@ POISSON = define_op(
 ).without_gradient(_WHY)
 
 
-@host_kernel(POISSON, limit=_HOST)
+@host_kernel(POISSON, limit=_HOST, draws=True)
 def _poisson(ctx: KernelContext, shape: Array, rate: Array, *, dtype: DType) -> Array:
     dims = dimensions(shape)
     stream = stream_on_host(ctx, _blocks(math.prod(dims) * rate.size))

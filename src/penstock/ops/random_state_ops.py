@@ -85,7 +85,7 @@ READ_AND_SKIP = define_op(
 ).not_differentiable(_WHY)
 
 
-@host_kernel(READ_AND_SKIP, limit=_HOST)
+@host_kernel(READ_AND_SKIP, limit=_HOST, draws=True)
 def _read_and_skip(resource: Any, alg: Array, delta: Array) -> Array:
     state = np.asarray(resource.read())
     _check(alg, state)
@@ -110,7 +110,7 @@ SKIP = define_op(
 ).not_differentiable(_WHY)
 
 
-@host_kernel(SKIP, limit=_HOST)
+@host_kernel(SKIP, limit=_HOST, draws=True)
 def _skip(resource: Any, algorithm: Array, delta: Array) -> None:
     state = np.asarray(resource.read())
     _check(algorithm, state)
@@ -147,21 +147,23 @@ def _define_stateful(name: str, kind: str, default: str, doc: str) -> OpDef:
         doc=doc,
     ).without_gradient(_WHY)
 
-    @host_kernel(op, limit=_HOST)
+    @host_kernel(op, limit=_HOST, draws=True)
     def run(resource: Any, algorithm: Array, shape: Array, *, dtype: DType) -> Array:
-        stream, dims = _take(resource, algorithm, shape)
-        return draw(kind, stream, dims, dtype)
+        return _drawn(kind, resource, algorithm, shape, dtype)
 
     return op
 
 
-def _take(resource: Any, algorithm: Array, shape: Array) -> tuple[Stream, tuple[int, ...]]:
-    """The stream of a generator's state, which then moves on."""
+def _drawn(
+    kind: str, resource: Any, algorithm: Array, shape: Array, dtype: DType, *bounds: Array
+) -> Array:
+    """Numbers from a generator's state, which then moves on."""
     state = np.asarray(resource.read())
     _check(algorithm, state)
     dims = dimensions(shape)
+    found = draw(kind, _stream_at(state), dims, dtype, *bounds)
     resource.write(_moved_on(state, math.prod(dims)))
-    return _stream_at(state), dims
+    return found
 
 
 def _stream_at(state: Array) -> Stream:
@@ -194,7 +196,7 @@ OLD_NORMAL = define_op(
 ).without_gradient(_WHY)
 
 
-@host_kernel(OLD_NORMAL, limit=_HOST)
+@host_kernel(OLD_NORMAL, limit=_HOST, draws=True)
 def _old_normal(resource: Any, shape: Array, *, dtype: DType) -> Array:
     state = np.asarray(resource.read())
     if state.ndim != 1 or not state.size:
@@ -206,9 +208,10 @@ def _old_normal(resource: Any, shape: Array, *, dtype: DType) -> Array:
         )
     _check(state[0], state[1:])
     dims = dimensions(shape)
+    found = draw("normal", _stream_at(state[1:]), dims, dtype)
     moved = _moved_on(state[1:], math.prod(dims))
     resource.write(np.concatenate([state[:1], moved]))
-    return draw("normal", _stream_at(state[1:]), dims, dtype)
+    return found
 
 
 TRUNCATED = _define_stateful(
@@ -235,7 +238,7 @@ UNIFORM_INT = define_op(
 ).without_gradient(_WHY)
 
 
-@host_kernel(UNIFORM_INT, limit=_HOST)
+@host_kernel(UNIFORM_INT, limit=_HOST, draws=True)
 def _uniform_int(
     resource: Any, algorithm: Array, shape: Array, minval: Array, maxval: Array, *, dtype: DType
 ) -> Array:
@@ -243,8 +246,7 @@ def _uniform_int(
         raise errors.InvalidArgumentError(
             None, None, f"Need minval < maxval, got {minval} >= {maxval}. Swap them."
         )
-    stream, dims = _take(resource, algorithm, shape)
-    return draw("integers", stream, dims, dtype, minval, maxval)
+    return _drawn("integers", resource, algorithm, shape, dtype, minval, maxval)
 
 
 BINOMIAL = define_op(
@@ -258,7 +260,7 @@ BINOMIAL = define_op(
 ).without_gradient(_WHY)
 
 
-@host_kernel(BINOMIAL, limit=_HOST)
+@host_kernel(BINOMIAL, limit=_HOST, draws=True)
 def _binomial(
     resource: Any, algorithm: Array, shape: Array, counts: Array, probs: Array, *, dtype: DType
 ) -> Array:
@@ -269,9 +271,10 @@ def _binomial(
     outer_dimensions(dims, inner)
     pairs = math.prod(inner)
     each = math.prod(dims) // pairs if pairs else 0
+    found = binomial_on(_stream_at(state), dims, counts, probs, dtype)
     # What TensorFlow sets apart; samples read beyond it.
     resource.write(_moved_on(state, pairs * 50 * (each + 3)))
-    return binomial_on(_stream_at(state), dims, counts, probs, dtype)
+    return found
 
 
 NON_DETERMINISTIC = define_op(
@@ -283,7 +286,7 @@ NON_DETERMINISTIC = define_op(
 ).without_gradient(_WHY)
 
 
-@host_kernel(NON_DETERMINISTIC, limit=_HOST)
+@host_kernel(NON_DETERMINISTIC, limit=_HOST, draws=True)
 def _non_deterministic(shape: Array, *, dtype: DType) -> Array:
     if determinism.required():
         raise errors.InvalidArgumentError(

@@ -87,7 +87,7 @@ def _define(name: str, kind: str, doc: str) -> OpDef:
         doc=doc,
     ).not_differentiable("its numbers do not depend on its inputs")
 
-    @host_kernel(op)
+    @host_kernel(op, draws=True)
     def _host(ctx: KernelContext, shape: Array, *, dtype: DType) -> Array:
         dims = dimensions(shape)
         return draw(kind, stream_on_host(ctx, numbers_blocks(math.prod(dims))), dims, dtype)
@@ -133,7 +133,7 @@ def _between_shape(c: ShapeContext) -> Dims:
     return shape_from_input(c)
 
 
-@host_kernel(RANDOM_UNIFORM_INT)
+@host_kernel(RANDOM_UNIFORM_INT, draws=True)
 def _uniform_int(
     ctx: KernelContext, shape: Array, minval: Array, maxval: Array, *, Tout: DType
 ) -> Array:
@@ -204,7 +204,7 @@ def traced_permutation(stream: philox.Stream, count: int) -> Array:
     return jax.lax.fori_loop(0, count - 1, swap, jnp.arange(count))
 
 
-@host_kernel(RANDOM_SHUFFLE, limit=1 << 62)
+@host_kernel(RANDOM_SHUFFLE, limit=1 << 62, draws=True)
 def _shuffle(ctx: KernelContext, value: Array) -> Array:
     if value.ndim == 0 or value.shape[0] < 2:
         return value
@@ -282,7 +282,7 @@ def categories(xp: Any, stream: philox.Stream, logits: Array, samples: int, dtyp
     return xp.minimum(found, logits.shape[1] - 1).astype(dtype.numpy_dtype)
 
 
-@host_kernel(MULTINOMIAL)
+@host_kernel(MULTINOMIAL, draws=True)
 def _multinomial(
     ctx: KernelContext, logits: Array, num_samples: Array, *, output_dtype: DType
 ) -> Array:
