@@ -30,9 +30,7 @@ from penstock.types.dims import Dims
 from penstock.types.dtypes import DType, as_dtype
 
 Array = Any  # numpy.ndarray or a JAX tracer
-MATMUL_LIMIT = (
-    65_536  # elements up to which NumPy multiplies, on one thread; above, XLA on all
-)
+MATMUL_LIMIT = 65_536  # elements up to which NumPy multiplies, on one thread; above, XLA on all
 BATCH_ATTRS = "adj_x: bool = False, adj_y: bool = False, grad_x: bool = False, grad_y: bool = False"
 FAST_DTYPES = (dt.float32, dt.float64)
 _BYTES = (np.int8, np.uint8)
