@@ -274,6 +274,17 @@ bool check_qr(Random &random, int64_t kind) {
   return true;
 }
 
+// Numbers near the ends of the range are left to others.
+template <typename T>
+bool check_qr_ends(Random &) {
+  for (const T scale : {std::numeric_limits<T>::max() / 4, std::numeric_limits<T>::denorm_min(),
+                        std::numeric_limits<T>::min(), std::numeric_limits<T>::infinity()}) {
+    T a[] = {scale, 2, 3 * scale, 1}, q[4], r[4];
+    if (penstock_matrices_qr(sizeof(T) / 8, a, 1, 2, 2, 2, q, r) != 0) return false;
+  }
+  return true;
+}
+
 bool check_edges(Random &) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   float a[] = {1, 2, nan, 4, 5, 6, 7, 8, 10};
@@ -324,6 +335,8 @@ int main(int count, char **values) {
       {"cholesky's gradient", check_cholesky_gradient},
       {"qr, float", [](Random &r) { return check_qr<float>(r, 0); }},
       {"qr, double", [](Random &r) { return check_qr<double>(r, 1); }},
+      {"qr near the ends, float", check_qr_ends<float>},
+      {"qr near the ends, double", check_qr_ends<double>},
       {"banded", check_banded},
       {"edges", check_edges},
   };

@@ -127,6 +127,18 @@ void reflect(const T *reflections, int64_t width, T tau, int64_t k, int64_t rows
   }
 }
 
+// Whether reflections of these numbers stay far from both ends of their range: LAPACK scales others.
+template <typename T>
+EACH_SET bool is_moderate(const T *x, int64_t count) {
+  const T least = sizeof(T) == 4 ? T(1e-25) : T(1e-250), most = sizeof(T) == 4 ? T(1e15) : T(1e150);
+  bool all = true;
+  for (int64_t i = 0; i < count; ++i) {
+    const T size = std::fabs(x[i]);
+    all &= !(size > most) && (size == 0 || !(size < least));
+  }
+  return all;
+}
+
 // A real matrix as the product of one with orthonormal columns, q of rows by `inner`, and an upper triangular one, r
 // of `inner` by columns, by reflections with LAPACK's signs. a is worked on in its place.
 template <typename T>

@@ -416,6 +416,7 @@ int64_t penstock_matrices_qr(int64_t kind, void *a, int64_t count, int64_t rows,
                              int64_t inner, void *q, void *r) {
   const auto run = [=](auto *matrices) {
     using T = std::remove_pointer_t<decltype(matrices)>;
+    if (!penstock::is_moderate(matrices, count * rows * columns)) return false;
     for (int64_t i = 0; i < count; ++i)
       penstock::qr(matrices + i * rows * columns, rows, columns, inner, static_cast<T *>(q) + i * rows * inner,
                    static_cast<T *>(r) + i * inner * columns);

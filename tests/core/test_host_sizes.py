@@ -1,10 +1,13 @@
 """Single calls of cheap arithmetic run on the host up to larger sizes than in plans."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import penstock as tf
-from penstock.core import eager
+from penstock.core import determinism, eager
 from penstock.core.host_sizes import single_limit
 from penstock.types import dtypes as dt
 
@@ -57,3 +60,19 @@ def test_compiled_inputs_are_taken_where_they_are():
 def test_limits(name, types, more):
     assert (single_limit(name, types, 10) > 10) is more
     assert single_limit(name, types, 1 << 40) == 1 << 40
+
+
+def test_nothing_is_imported_for_it():
+    code = """
+import sys, numpy as np, penstock as tf
+x = tf.constant(np.ones(300_000, np.float32))
+for _ in range(2):
+    y = tf.raw_ops.Square(x=x * 2.0)
+assert y.numpy()[-1] == 4 and "jaxlib" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_determinism_does_without_sizes_of_the_machine(monkeypatch):
+    monkeypatch.setattr(determinism.switch, "fixed", True)
+    assert not isinstance(_twice(np.ones(LARGE + 3, np.float32)), np.ndarray)

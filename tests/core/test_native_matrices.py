@@ -236,3 +236,13 @@ def test_orthonormal_factors_with_nan():
     q, r = tf.linalg.qr(a)
     assert np.isnan(q.numpy()).any()
     assert np.isnan(r.numpy()).any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("scale", ["tiny", "smallest_subnormal", "max"])
+def test_factors_of_numbers_near_the_ends_of_their_range(dtype, scale):
+    size = float(getattr(np.finfo(dtype), scale)) * (4 if scale != "max" else 0.2)
+    a = np.array([[1, 2], [3, 1]], dtype) * np.array(size, dtype)
+    q, r = tf.linalg.qr(a)
+    np.testing.assert_allclose(q.numpy().T @ q.numpy(), np.eye(2), atol=1e-6)
+    assert np.isfinite(r.numpy()).all()

@@ -119,6 +119,7 @@ def kept_number(value: Any, dtype: DType) -> EagerTensor | None:
         if found is not None and value and state.place is None:  # 0.0 and -0.0 would be one key
             if len(_kept) >= _KEPT:
                 _kept.clear()
+            found._array.flags.writeable = False  # whoever gets hold of it, gradients, say
             _kept[key] = found
     return found
 
@@ -152,6 +153,7 @@ def short_integers(value: Any, dtype: DType | None) -> EagerTensor | None:
         if array is None:
             return None
         array = array.astype(dtype.numpy_dtype)
+        array.flags.writeable = False
         if len(_short) >= _SHORT[1]:
             _short.clear()
         _short[key] = array

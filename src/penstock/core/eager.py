@@ -183,7 +183,7 @@ def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
         total += getattr(array, "size", 0)
         if array.__class__ is not np.ndarray:
             looked_at.append(array)
-    if total <= prepared.limit or (total <= prepared.single_limit and _host_computes()):
+    if total <= prepared.limit or _is_single_work(prepared, total):
         return not looked_at or _runs_user_code(prepared) or not on_accelerator(looked_at)
     if determinism.switch.fixed or any(i in prepared.refs for i in range(len(arrays))):
         return False
@@ -194,6 +194,16 @@ def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
         prepared.seen.clear()
     prepared.seen.add(key)
     return not any(isinstance(a, jax.Array) for a in arrays) if _jax_loaded() else True
+
+
+def _is_single_work(prepared: PreparedOp, total: int) -> bool:
+    """Whether a single call on so many elements runs on the host, where no accelerator is known.
+
+    Nothing is imported to find out. With determinism, sizes that the machine sets decide nothing.
+    """
+    if total > prepared.single_limit or determinism.switch.fixed:
+        return False
+    return not _jax_loaded() or _host_computes()
 
 
 def _host_computes() -> bool:

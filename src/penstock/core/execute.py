@@ -14,6 +14,7 @@ from penstock.core import attributes, convert
 from penstock.core.context import at_home, state
 from penstock.core.eager import run_eager
 from penstock.core.op_def import ArgDef, OpDef, lookup
+from penstock.core.prepared import PREPARED
 from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.core.tensor import EagerTensor, Tensor
 from penstock.types.dtypes import DType, as_dtype, int32
@@ -198,6 +199,8 @@ def _with_numbers(
     try:
         numbers = op.numbers[tuple(key)]
     except KeyError:
+        if len(op.numbers) >= PREPARED:
+            op.numbers.clear()
         numbers = op.numbers[tuple(key)] = _numbers(op, inputs)
     if numbers is None:
         return None

@@ -5,6 +5,7 @@ and the few numbers that it read.
 """
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any
@@ -22,6 +23,9 @@ from penstock.core.tensor import EagerTensor, wrap
 from penstock.types.dims import Dims
 from penstock.util.frames import at_user_line
 
+# Up to Python 3.13 Ctrl-C is not raised between a lock's taking and the body of its `with`, nor
+# between two locks of one; later ones are not known to promise that.
+WITH_IS_WHOLE = sys.version_info < (3, 14)
 KNOWN_LOCKS = 1024  # combinations of variables, per prepared operation
 VALIDATED_SHAPES = 4096  # shape combinations remembered as valid, per prepared operation
 SHORT_VALUES = 64  # bytes of an input whose values are remembered with the shapes
@@ -92,7 +96,9 @@ def _small_on_variables(
     if not _is_known(prepared, tuple(key), arrays):
         return None
     locks = _locks(prepared, cells)
-    # Ctrl-C is not raised between the taking of two locks of one `with`.
+    if not WITH_IS_WHOLE:
+        owners = {id(cell): cell for cell in cells}.values()
+        return _holding(Locks(owners), lambda: _small_locked(prepared, arrays, cells, size))
     match len(locks):
         case 1:
             with locks[0]:

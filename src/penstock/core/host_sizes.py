@@ -4,6 +4,10 @@ XLA shares a call among threads and hands its result back in some 40 to 100 micr
 NumPy passes over a hundred thousand numbers or more; for cheap arithmetic it stays ahead as long as
 memory sets the pace. `benchmarks/host_sizes.py` measures both ways for each operation. Plans do not
 ask here: a region computes such operations together with those beside them.
+
+The sizes depend on the number of processors, and the ways differ in what a cast makes of numbers
+that its integers do not have, and below the least normal number; with `enable_op_determinism`
+nothing here holds.
 """
 
 import os

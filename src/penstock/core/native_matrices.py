@@ -39,9 +39,11 @@ def _kind(dtype: np.dtype[Any]) -> int | None:
     return _BY_CHAR.get(dtype.char)
 
 
-def _done(found: int) -> None:
+def _done(found: int) -> bool:
+    """Whether the library did it; what it has no memory for is raised."""
     if found < 0:
         raise MemoryError("native linear algebra: there is no memory left for intermediate values")
+    return found != 0
 
 
 def banded(bands: Array, b: Array) -> Array | None:
@@ -224,7 +226,7 @@ def qr(a: Array, full: bool) -> tuple[Array, Array] | None:
       full: whether there are M columns, else as many as the smaller of M and N.
 
     Returns:
-      Both factors, with LAPACK's signs.
+      Both factors, with LAPACK's signs; None where numbers are near the ends of their range too.
     """
     kind, call = _kind(a.dtype), LIBRARY.function("qr")
     if kind not in (0, 1) or call is None:
@@ -232,5 +234,5 @@ def qr(a: Array, full: bool) -> tuple[Array, Array] | None:
     (rows, columns), stack = a.shape[-2:], a.shape[:-2]
     inner = rows if full else min(rows, columns)
     q, r = np.empty((*stack, rows, inner), a.dtype), np.empty((*stack, inner, columns), a.dtype)
-    _done(call(kind, np.array(a, order="C"), math.prod(stack), rows, columns, inner, q, r))
-    return q, r
+    done = _done(call(kind, np.array(a, order="C"), math.prod(stack), rows, columns, inner, q, r))
+    return (q, r) if done else None

@@ -16,6 +16,8 @@ from penstock.core.op_def import REQUIRED, AttrDef, OpDef
 from penstock.graph.superseded import SUPERSEDED, definition_in_place
 from penstock.ops.composing import result_type
 
+ORDERS = 64  # of names in calls that are remembered, for each operation
+
 
 def names() -> list[str]:
     """The operations that have a raw function."""
@@ -94,6 +96,8 @@ def _make(op: OpDef) -> Callable[..., Any]:
         given = tuple(arguments)
         found = known.get(given)
         if found is None:
+            if len(known) >= ORDERS:
+                known.clear()
             found = known[given] = split(given)
         chosen, values = found
         if chosen:
