@@ -53,7 +53,7 @@ from penstock.ops.queues import PaddingFIFOQueue as PaddingFIFOQueue
 from penstock.ops.debug_print import print_v1 as Print
 from penstock.ops.queues import PriorityQueue as PriorityQueue
 from penstock.types.dtypes import QUANTIZED_DTYPES as QUANTIZED_DTYPES
-from penstock.ops.queues import QueueBase as QueueBase
+from penstock.ops.queue_base import QueueBase as QueueBase
 from penstock.ops.ragged_tensor import RaggedTensor as RaggedTensor
 from penstock.ops.ragged_tensor import RaggedTensorSpec as RaggedTensorSpec
 from penstock.ops.queues import RandomShuffleQueue as RandomShuffleQueue
