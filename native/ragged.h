@@ -1,10 +1,13 @@
-// Rows of different lengths, which begin and end where splits say. Part of arrays.cc, whose `combined`
-// and `is_inside` they use.
+// Rows of different lengths, which begin and end where splits say. Part of arrays.cc.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
+
+#include "combine.h"
+#include "places.h"
 
 namespace penstock {
 namespace {

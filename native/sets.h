@@ -6,6 +6,8 @@
 #include <iterator>
 #include <vector>
 
+#include "combine.h"
+
 namespace penstock {
 
 // The elements of numbered sets: element i is of set rows[i], of set i / width where there are no rows.

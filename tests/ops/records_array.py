@@ -15,6 +15,7 @@ from tests.ops.harness import (
 )
 
 from penstock import errors
+from penstock.ops import array_bands, array_split, array_tile
 from penstock.ops import array_basics as b
 from penstock.ops import array_diag as g
 from penstock.ops import array_fill as f
@@ -24,7 +25,6 @@ from penstock.ops import array_order as o
 from penstock.ops import array_pad as p
 from penstock.ops import array_shape as s
 from penstock.ops import array_space as sp
-from penstock.ops import array_split, array_tile
 from penstock.types import dtypes as dt
 
 ALL = (*FLOATS, *HALVES, *SIGNED, *UNSIGNED, *COMPLEX, "bool")
@@ -244,11 +244,11 @@ def diagonals():
         Record(".diag", [case(normal(3, 3), k=many), case(normal(3, 3), k=many, num_cols=4, align="LEFT_LEFT")], lambda d, **a: from_bands(d, **a), g.diag,
                differentiable=(0,)),
         Record("MatrixBandPart", [case(normal(2, 4, 3), np.int64(1), np.int64(0)), case(normal(3, 3), np.int64(-1), np.int64(1)), case(normal(0, 2), np.int64(0), np.int64(-1))],
-               band, g.band_part, ALL, differentiable=(0,)),
-        Record("Diag", [case(normal(3)), case(normal(2, 2))], lambda d: np.diag(d.ravel()).reshape(d.shape * 2), g.tensor_diag, (*FLOATS, "int32", *COMPLEX),
+               band, array_bands.band_part, ALL, differentiable=(0,)),
+        Record("Diag", [case(normal(3)), case(normal(2, 2))], lambda d: np.diag(d.ravel()).reshape(d.shape * 2), array_bands.tensor_diag, (*FLOATS, "int32", *COMPLEX),
                differentiable=(0,)),
         Record("DiagPart", [case(normal(3, 3)), case(normal(2, 3, 2, 3))],
-               lambda x: np.diagonal(x.reshape(int(x.size**0.5), -1)).reshape(x.shape[: x.ndim // 2]), g.tensor_diag_part, (*FLOATS, "int32", *COMPLEX),
+               lambda x: np.diagonal(x.reshape(int(x.size**0.5), -1)).reshape(x.shape[: x.ndim // 2]), array_bands.tensor_diag_part, (*FLOATS, "int32", *COMPLEX),
                differentiable=(0,), errors=(Failure((normal(2, 2, 2),), "even rank"),)),
         Record(".trace", [case(normal(2, 3, 3)), case(normal(2, 3))], lambda x: np.trace(x, axis1=-2, axis2=-1), g.trace, differentiable=(0,)),
     ]  # fmt: skip

@@ -4,7 +4,7 @@ from penstock.ops.parse_features import FixedLenFeature as FixedLenFeature
 from penstock.ops.parse_features import FixedLenSequenceFeature as FixedLenSequenceFeature
 from penstock.ops.queues import PaddingFIFOQueue as PaddingFIFOQueue
 from penstock.ops.queues import PriorityQueue as PriorityQueue
-from penstock.ops.queues import QueueBase as QueueBase
+from penstock.ops.queue_base import QueueBase as QueueBase
 from penstock.ops.parse_features import RaggedFeature as RaggedFeature
 from penstock.ops.queues import RandomShuffleQueue as RandomShuffleQueue
 from penstock.ops.parse_features import SparseFeature as SparseFeature

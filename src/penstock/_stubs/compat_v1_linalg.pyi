@@ -22,7 +22,7 @@ from penstock.ops.linear_operators.toeplitz import LinearOperatorToeplitz as Lin
 from penstock.ops.linear_operators.tridiag import LinearOperatorTridiag as LinearOperatorTridiag
 from penstock.ops.linear_operators.zeros import LinearOperatorZeros as LinearOperatorZeros
 from penstock.ops.linalg_common import adjoint as adjoint
-from penstock.ops.array_diag import band_part as band_part
+from penstock.ops.array_bands import band_part as band_part
 from penstock.ops.linalg_banded import banded_triangular_solve as banded_triangular_solve
 from penstock.ops.linalg_solve import cholesky as cholesky
 from penstock.ops.linalg_solve import cholesky_solve as cholesky_solve
@@ -61,8 +61,8 @@ from penstock.ops.linalg_solve import slogdet as slogdet
 from penstock.ops.linalg_solve import solve as solve
 from penstock.ops.linalg_functions import sqrtm as sqrtm
 from penstock.ops.linalg_decompose import svd as svd
-from penstock.ops.array_diag import tensor_diag as tensor_diag
-from penstock.ops.array_diag import tensor_diag_part as tensor_diag_part
+from penstock.ops.array_bands import tensor_diag as tensor_diag
+from penstock.ops.array_bands import tensor_diag_part as tensor_diag_part
 from penstock.ops.math_einsum import tensordot as tensordot
 from penstock.ops.array_diag import trace as trace
 from penstock.ops.array_order import matrix_transpose as transpose

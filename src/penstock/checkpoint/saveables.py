@@ -13,7 +13,7 @@ from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.graph.behavior import device, name_scope_v1
 from penstock.ops.partitioned import PartitionedVariable
-from penstock.ops.queues import STATE, QueueBase
+from penstock.ops.queue_base import STATE, QueueBase
 from penstock.ops.trackable_resource import TrackableResource
 from penstock.ops.variables import Variable
 from penstock.types import dims as d

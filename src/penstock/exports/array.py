@@ -5,6 +5,11 @@ EXPORTS = {
         "CompositeTensor": ["__internal__.CompositeTensor"],
         "IndexedSlices": ["IndexedSlices"],
     },
+    "penstock.ops.array_bands": {
+        "band_part": ["linalg.band_part", "compat.v1.matrix_band_part"],
+        "tensor_diag": ["linalg.tensor_diag", "compat.v1.diag"],
+        "tensor_diag_part": ["linalg.tensor_diag_part", "compat.v1.diag_part"],
+    },
     "penstock.ops.array_basics": {
         "constant": ["constant"],
         "constant_v1": ["compat.v1.constant"],
@@ -17,12 +22,9 @@ EXPORTS = {
         "shape_v1": ["compat.v1.shape"],
     },
     "penstock.ops.array_diag": {
-        "band_part": ["linalg.band_part", "compat.v1.matrix_band_part"],
         "diag": ["linalg.diag", "compat.v1.matrix_diag"],
         "diag_part": ["linalg.diag_part", "compat.v1.matrix_diag_part"],
         "set_diag": ["linalg.set_diag", "compat.v1.matrix_set_diag"],
-        "tensor_diag": ["linalg.tensor_diag", "compat.v1.diag"],
-        "tensor_diag_part": ["linalg.tensor_diag_part", "compat.v1.diag_part"],
         "trace": ["linalg.trace", "compat.v1.trace"],
     },
     "penstock.ops.array_fill": {

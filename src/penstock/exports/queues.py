@@ -1,6 +1,6 @@
 """Public names of queues and of what coordinates steps."""
 
-_QUEUES = "QueueBase FIFOQueue PaddingFIFOQueue PriorityQueue RandomShuffleQueue".split()
+_QUEUES = "FIFOQueue PaddingFIFOQueue PriorityQueue RandomShuffleQueue".split()
 
 _BATCHES = (
     "batch batch_join maybe_batch maybe_batch_join maybe_shuffle_batch maybe_shuffle_batch_join "
@@ -48,6 +48,9 @@ EXPORTS = {
             "compat.v1.SparseConditionalAccumulator",
             "compat.v1.sparse.SparseConditionalAccumulator",
         ],
+    },
+    "penstock.ops.queue_base": {
+        "QueueBase": ["queue.QueueBase", "compat.v1.QueueBase", "compat.v1.io.QueueBase"],
     },
     "penstock.ops.queues": {
         name: [

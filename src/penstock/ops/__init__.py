@@ -18,6 +18,7 @@ from penstock.types.dtypes import variant
 
 FAMILIES = (
     "accumulator_ops",
+    "array_bands",
     "array_basics",
     "array_diag",
     "array_fill",

@@ -1,4 +1,4 @@
-"""Diagonals and bands of matrices.
+"""Diagonals of matrices.
 
 A batch of diagonals k[0] to k[1] is stored as rows, from the upper to the lower, padded to one
 length; `align` says on which side the upper and the lower ones are padded. `_diag_positions` finds
@@ -6,17 +6,15 @@ where each stored element belongs; kernels of all three operations (matrix from 
 of a matrix, setting them) gather or scatter by it.
 """
 
-import functools
-import math
 from typing import Any
 
 import numpy as np
 
-from penstock import errors
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.kernels import compiled_kernel, host_kernel, kernel
+from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
+from penstock.core.prepared import UNBOUNDED
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_basics import reshape
 from penstock.ops.composing import composed
@@ -27,7 +25,6 @@ from penstock.types.dims import Dims
 Array = Any
 ALIGN = "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'"
 OLD_ALIGN = "LEFT_LEFT"
-UNBOUNDED = 1 << 62  # elements up to which the host's kernel serves: it reads the diagonal alone
 
 
 def _bounds(k: Array) -> tuple[int, int]:
@@ -275,7 +272,7 @@ def _diag_part_v2(xp: Any, x: Array, k: Array, padding: Array) -> Array:
     return _take(xp, x, k, padding, OLD_ALIGN)
 
 
-@kernel(MATRIX_DIAG_PART, limit=UNBOUNDED)
+@kernel(MATRIX_DIAG_PART, limit=UNBOUNDED)  # it reads the diagonal alone
 def _diag_part(xp: Any, x: Array) -> Array:
     return _take(xp, x, np.zeros((), np.int32), 0, OLD_ALIGN)
 
@@ -363,127 +360,6 @@ def _set_diag_gradient(op: Any, grad: Any) -> list[Any]:
     own = execute(MATRIX_SET_DIAG_V3, (grad, execute("ZerosLike", (diagonal,)), k), align)
     theirs = execute(MATRIX_DIAG_PART_V3, (grad, k, convert_to_tensor(0, grad.dtype)), align)
     return [own, theirs, None][: len(op.inputs)]
-
-
-# ---- bands and tensors
-
-
-BAND = (
-    "(input: T, num_lower: Tindex, num_upper: Tindex; T: type, Tindex: {int32, int64} = int64) "
-    "-> band: T"
-)
-
-
-def _band_shape(c: ShapeContext) -> Dims:
-    c.rank(1, 0, "num_lower")
-    c.rank(2, 0, "num_upper")
-    return c.rank_at_least(0, 2, "input")
-
-
-MATRIX_BAND_PART = define_op(
-    f"MatrixBandPart{BAND}",
-    shape=lambda c: _band_shape(c),
-    doc=(
-        "Matrices with 0 outside of a band around the main diagonal; a negative width keeps that "
-        "whole side."
-    ),
-    fallible=True,
-)
-
-
-@functools.lru_cache(64)
-def _band(rows: int, cols: int, lower: int, upper: int) -> Array:
-    """Which elements of a matrix lie in a band; of few elements, and nothing writes it."""
-    distance = np.arange(rows)[:, None] - np.arange(cols)[None, :]
-    return ((lower < 0) | (distance <= lower)) & ((upper < 0) | (-distance <= upper))
-
-
-_KEPT = 1 << 12  # elements of bands that are kept for calls to come
-
-
-@host_kernel(MATRIX_BAND_PART)
-def _band_part_host(ctx: Any, x: Array, lower: Array, upper: Array) -> Array:
-    rows, cols = x.shape[-2:]
-    below, above = lower.item(), upper.item()
-    if below > rows or above > cols or rows * cols > _KEPT:
-        return _band_part(ctx, np, x, lower, upper)
-    return np.where(_band(rows, cols, below, above), x, np.zeros((), x.dtype))
-
-
-@compiled_kernel(MATRIX_BAND_PART)
-def _band_part(ctx: Any, xp: Any, x: Array, lower: Array, upper: Array) -> Array:
-    for name, width, side, size in zip(
-        ("num_lower", "num_upper"), (lower, upper), ("rows", "columns"), x.shape[-2:], strict=True
-    ):
-        _check_width(ctx, name, width, side, size)
-    distance = np.arange(x.shape[-2])[:, None] - np.arange(x.shape[-1])[None, :]
-    inside = ((lower < 0) | (distance <= lower)) & ((upper < 0) | (-distance <= upper))
-    return xp.where(inside, x, xp.zeros((), x.dtype))
-
-
-def _check_width(ctx: Any, name: str, width: Array, side: str, size: int) -> None:
-    def text(got: Any) -> str:
-        return (
-            f"{name}: expected a negative number for all {side}, or at most {size}, their number; "
-            f"got {int(got)}."
-        )
-
-    ctx.check(width <= size, errors.InvalidArgumentError, text, width)
-
-
-@MATRIX_BAND_PART.gradient
-def _band_part_gradient(op: Any, grad: Any) -> list[Any]:
-    return [execute(MATRIX_BAND_PART, (grad, *op.inputs[1:])), None, None]
-
-
-NUMBERS = "{bfloat16, half, float, double, int32, int64, complex64, complex128}"
-DIAG = define_op(
-    f"Diag(diagonal: T; T: {NUMBERS}) -> output: T",
-    shape=lambda c: d.concat(c.rank_at_least(0, 1, "diagonal"), c.shape(0)),
-    doc=(
-        "A tensor of twice the rank with the input's elements where both halves of the position "
-        "agree."
-    ),
-)
-
-
-@kernel(DIAG)
-def _diag(xp: Any, x: Array) -> Array:
-    return xp.diag(x.reshape(-1)).reshape(x.shape * 2)
-
-
-@DIAG.gradient
-def _diag_gradient(op: Any, grad: Any) -> Any:
-    return execute(DIAG_PART, (grad,))
-
-
-def _tensor_part_shape(c: ShapeContext) -> Dims:
-    dims = c.shape(0)
-    if dims is None:
-        return None
-    if len(dims) % 2 or not dims:
-        c.fail("an input of even rank, at least 2", f"shape {d.text(dims)}")
-    half = len(dims) // 2
-    return c.merge(dims[:half], dims[half:])
-
-
-DIAG_PART = define_op(
-    f"DiagPart(input: T; T: {NUMBERS}) -> diagonal: T",
-    shape=_tensor_part_shape,
-    doc="The elements where both halves of the position agree.",
-)
-
-
-@kernel(DIAG_PART, limit=UNBOUNDED)
-def _tensor_part(xp: Any, x: Array) -> Array:
-    head = x.shape[: x.ndim // 2]
-    count = math.prod(head)
-    return x.reshape(count, count).diagonal().reshape(head)
-
-
-@DIAG_PART.gradient
-def _tensor_part_gradient(op: Any, grad: Any) -> Any:
-    return execute(DIAG, (grad,))
 
 
 # ---- public functions
@@ -581,35 +457,6 @@ def set_diag(
       InvalidArgumentError, ValueError: sizes do not fit.
     """
     return execute(MATRIX_SET_DIAG_V3, (input, diagonal, k), {"align": align}, name)
-
-
-def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Any:
-    """Matrices with 0 outside of a band around the main diagonal.
-
-    Args:
-      input: a tensor of shape [..., M, N].
-      num_lower: int32 or int64 scalar: diagonals kept below; negative keeps all.
-      num_upper: the same above.
-      name: the name in a graph.
-
-    Returns:
-      A tensor like `input`.
-
-    Example:
-      >>> band_part([[1, 2], [3, 4]], 0, -1).numpy().tolist()
-      [[1, 2], [0, 4]]
-    """
-    return execute(MATRIX_BAND_PART, (input, num_lower, num_upper), None, name)
-
-
-def tensor_diag(diagonal: Any, name: str | None = None) -> Any:
-    """A tensor of twice the rank: `diagonal` where both halves of the position agree, else 0."""
-    return execute(DIAG, (diagonal,), None, name)
-
-
-def tensor_diag_part(input: Any, name: str | None = None) -> Any:
-    """The elements of a tensor of even rank where both halves of the position agree."""
-    return execute(DIAG_PART, (input,), None, name)
 
 
 @composed("Trace")

@@ -17,7 +17,8 @@ from penstock.core.kernels import compiled_kernel, host_kernel, kernel
 from penstock.core.lazy import jnp, lax
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.array_diag import band_part, diag, diag_part, set_diag
+from penstock.ops.array_bands import band_part
+from penstock.ops.array_diag import diag, diag_part, set_diag
 from penstock.ops.linalg_common import NUMBERS, adjoint, by_matrix, chain, square, turned, wide
 from penstock.ops.linalg_host import FEW_ROWS
 from penstock.ops.linalg_solve import inv, triangular_solve

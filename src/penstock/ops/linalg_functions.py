@@ -16,7 +16,8 @@ from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, k
 from penstock.core.lazy import jnp, lax
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.array_diag import band_part, diag_part, set_diag
+from penstock.ops.array_bands import band_part
+from penstock.ops.array_diag import diag_part, set_diag
 from penstock.ops.array_fill import eye
 from penstock.ops.array_gather import gather
 from penstock.ops.array_join import concat

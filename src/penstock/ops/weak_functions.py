@@ -23,8 +23,9 @@ from penstock.types.dtypes import as_dtype
 Function = Callable[..., Any]
 
 _UNARY = {
+    "array_bands": "tensor_diag_part",
     "array_basics": "identity reshape",
-    "array_diag": "diag diag_part tensor_diag_part trace",
+    "array_diag": "diag diag_part trace",
     "array_fill": "ones_like ones_like_v1 zeros_like zeros_like_v1",
     "array_identity": "check_numerics stop_gradient",
     "array_order": "matrix_transpose transpose transpose_v1",

@@ -17,8 +17,9 @@ from penstock.ops.array_identity import no_op
 from penstock.ops.composing import scope
 from penstock.ops.conditionals import cond
 from penstock.ops.grouping import group
+from penstock.ops.queue_base import QueueBase
 from penstock.ops.queue_runner import QueueRunner, add_queue_runner
-from penstock.ops.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from penstock.ops.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from penstock.train.batch_sources import Elements, same_kinds, source_of
 from penstock.train.input_producers import summarize_fill
 from penstock.types.dtypes import as_dtype

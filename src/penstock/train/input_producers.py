@@ -20,8 +20,9 @@ from penstock.ops.debug_asserts import assert_that
 from penstock.ops.io_files import matching_files
 from penstock.ops.math_cast import cast
 from penstock.ops.math_range import range as range_of
+from penstock.ops.queue_base import QueueBase
 from penstock.ops.queue_runner import QueueRunner, add_queue_runner
-from penstock.ops.queues import FIFOQueue, QueueBase
+from penstock.ops.queues import FIFOQueue
 from penstock.ops.random_ops import random_shuffle
 from penstock.ops.variables_v1 import GraphKeys, VariableV1
 from penstock.types import dtypes as dt

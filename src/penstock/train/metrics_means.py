@@ -6,8 +6,8 @@ from penstock.core.composite import IndexedSlices
 from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import Tensor
 from penstock.graph.behavior import control_dependencies
+from penstock.ops.array_bands import tensor_diag_part
 from penstock.ops.array_basics import identity, reshape
-from penstock.ops.array_diag import tensor_diag_part
 from penstock.ops.array_fill import ones_like, zeros_like
 from penstock.ops.array_select import where_v1 as where
 from penstock.ops.array_shape import size

@@ -53,7 +53,7 @@ from penstock.ops.queues import PaddingFIFOQueue as PaddingFIFOQueue
 from penstock.ops.debug_print import print_v1 as Print
 from penstock.ops.queues import PriorityQueue as PriorityQueue
 from penstock.types.dtypes import QUANTIZED_DTYPES as QUANTIZED_DTYPES
-from penstock.ops.queues import QueueBase as QueueBase
+from penstock.ops.queue_base import QueueBase as QueueBase
 from penstock.ops.ragged_tensor import RaggedTensor as RaggedTensor
 from penstock.ops.ragged_tensor import RaggedTensorSpec as RaggedTensorSpec
 from penstock.ops.queues import RandomShuffleQueue as RandomShuffleQueue
@@ -198,8 +198,8 @@ from penstock.ops.array_space import depth_to_space_v1 as depth_to_space
 from penstock.ops.quant_functions import dequantize as dequantize
 from penstock.ops.sparse_messages import deserialize_many_sparse as deserialize_many_sparse
 from penstock.graph.behavior import device_v1 as device
-from penstock.ops.array_diag import tensor_diag as diag
-from penstock.ops.array_diag import tensor_diag_part as diag_part
+from penstock.ops.array_bands import tensor_diag as diag
+from penstock.ops.array_bands import tensor_diag_part as diag_part
 from penstock.ops.math_special import digamma as digamma
 from penstock.types.tensor_shape import dimension_at_index as dimension_at_index
 from penstock.types.tensor_shape import dimension_value as dimension_value
@@ -346,7 +346,7 @@ from penstock.graph.tensor_proto import make_tensor_proto as make_tensor_proto
 from penstock.ops.functional_loops import map_fn as map_fn
 from penstock.ops.io_files import matching_files as matching_files
 from penstock.ops.math_matmul import matmul as matmul
-from penstock.ops.array_diag import band_part as matrix_band_part
+from penstock.ops.array_bands import band_part as matrix_band_part
 from penstock.ops.linalg_solve import det as matrix_determinant
 from penstock.ops.array_diag import diag as matrix_diag
 from penstock.ops.array_diag import diag_part as matrix_diag_part

@@ -3,7 +3,8 @@
 from typing import Any, ClassVar
 
 from penstock.core.execute import execute
-from penstock.ops.array_diag import band_part, diag_part
+from penstock.ops.array_bands import band_part
+from penstock.ops.array_diag import diag_part
 from penstock.ops.composing import shape_of, tensor
 from penstock.ops.linalg_solve import triangular_solve
 from penstock.ops.linear_operators import hints as h

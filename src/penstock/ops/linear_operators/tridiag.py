@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from penstock.core.execute import execute
-from penstock.ops.array_diag import band_part, diag, diag_part
+from penstock.ops.array_bands import band_part
+from penstock.ops.array_diag import diag, diag_part
 from penstock.ops.array_shape import broadcast_to
 from penstock.ops.composing import shape_of, tensor, total
 from penstock.ops.debug_asserts import assert_equal
