@@ -37,6 +37,8 @@ T quotient(T a, T b) {
 // By the larger part of the divisor, so that squares do not overflow.
 template <typename Real>
 Complex<Real> quotient(Complex<Real> a, Complex<Real> b) {
+  if (a.re == b.re && a.im == b.im && b.re - b.re == 0 && b.im - b.im == 0 && (b.re != 0 || b.im != 0))
+    return {1, 0};  // exactly, so that pivots of equal rows are zero
   if (std::abs(b.re) >= std::abs(b.im)) {
     const Real ratio = b.im / b.re, whole = b.re + b.im * ratio;
     return {(a.re + a.im * ratio) / whole, (a.im - a.re * ratio) / whole};

@@ -76,3 +76,15 @@ assert y.numpy()[-1] == 4 and "jaxlib" not in sys.modules
 def test_determinism_does_without_sizes_of_the_machine(monkeypatch):
     monkeypatch.setattr(determinism.switch, "fixed", True)
     assert not isinstance(_twice(np.ones(LARGE + 3, np.float32)), np.ndarray)
+
+
+def test_kernels_that_draw_run_once(monkeypatch):
+    """A scalar of NumPy is a result as good as an array: nothing is drawn again."""
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
+    state = tf.Variable(np.array([1, 2, 3], np.int64))
+    given = {"algorithm": np.int64(1), "shape": np.zeros(0, np.int64)}
+    for turn in range(3):
+        tf.raw_ops.StatefulUniformInt(
+            resource=state.handle, **given, minval=np.int64(0), maxval=np.int64(1000)
+        )
+        assert state.numpy()[0] == 1 + 256 * (turn + 1)

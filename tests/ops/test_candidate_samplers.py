@@ -3,6 +3,7 @@
 The numbers here are TensorFlow 2.21's for the same seeds.
 """
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -231,3 +232,27 @@ def test_different_classes_are_found_where_most_draws_are_alike(monkeypatch) -> 
 def test_all_candidates_hold_the_true_ones(classes: Any, count: int) -> None:
     with pytest.raises(INVALID, match=rf"out of range \[0, {count}\)"):
         tf.random.all_candidate_sampler(np.int64(classes), 2, count, True)
+
+
+def test_threads_that_teach_a_sampler_lose_nothing():
+    size, count = 256, 20_000
+    taught = np.random.default_rng(0).integers(0, size, (count, 1))
+
+    def teach() -> None:
+        for _ in range(5):
+            sample(
+                "LearnedUnigram", true_classes=taught, num_true=1, range_max=size, seed=77, seed2=78
+            )
+
+    threads = [threading.Thread(target=teach) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    drawn = sample(
+        "LearnedUnigram", true_classes=taught[:1], num_true=1, range_max=size, seed=77, seed2=78
+    )
+    shares = drawn[2] / 6
+    known = np.bincount(taught[:, 0], minlength=size) * 20 + 1
+    tries = shares[0] / (known[drawn[0][0]] / known.sum())
+    np.testing.assert_allclose(shares, known[drawn[0]] / known.sum() * tries, rtol=1e-3)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
+from penstock.ops import image_resampling
 
 RNG = np.random.default_rng(0)
 SIZES = [(1, 3), (3, 1), (2, 5), (5, 2), (4, 7), (7, 4), (4, 4)]
@@ -165,3 +166,25 @@ def test_older_functions():
         np.testing.assert_array_equal(
             getattr(v1, name)(image, [3, 5]), v1.resize_images(image, [3, 5], method)
         )
+
+
+def test_weights_that_are_kept_have_a_bound():
+    image = tf.ones((1, 600, 600, 1))
+    for shift in range(40):
+        tf.raw_ops.ScaleAndTranslate(
+            images=image, size=[600, 600], scale=[1.0, 1.0], translation=[float(shift), 0.0]
+        )
+    assert sum(each.nbytes for each in image_resampling._kept.values()) <= image_resampling._KEPT
+
+
+@pytest.mark.parametrize(
+    ("kernel", "wanted"),
+    [("triangle", [np.inf, np.nan, 1, 1]), ("gaussian", [np.inf, np.inf, 1, 1])],
+)
+def test_an_infinite_pixel_reaches_as_far_as_the_kernel(kernel, wanted):
+    image = np.ones((1, 1, 4, 1), np.float32)
+    image[0, 0, 0] = np.inf
+    found = tf.raw_ops.ScaleAndTranslate(
+        images=image, size=[1, 4], scale=[1.0, 1.0], translation=[0.0, 0.0], kernel_type=kernel
+    )
+    np.testing.assert_allclose(found.numpy().reshape(-1), np.float32(wanted), rtol=1e-6)

@@ -253,3 +253,15 @@ def test_lu_takes_a_nan_for_a_pivot_only_where_it_stands(dtype: tf.DType) -> Non
     assert np.isnan(lu[1:, 1:]).all()
     _, order = tf.linalg.lu(tf.constant([[1, 2, 3], [4, np.nan, 6], [7, 8, 10]], dtype))
     assert order.numpy().tolist() == [2, 1, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_equal_rows_are_singular(dtype):
+    rng = np.random.default_rng(4)
+    for size in range(2, 6):
+        a = rng.standard_normal((size, size)).astype(dtype)
+        if dtype.startswith("c"):
+            a += 1j * rng.standard_normal((size, size)).astype(a.real.dtype)
+        a[-1] = a[0]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not invertible"):
+            tf.linalg.inv(a)

@@ -98,7 +98,10 @@ def _small_on_variables(
     locks = _locks(prepared, cells)
     if not WITH_IS_WHOLE:
         owners = {id(cell): cell for cell in cells}.values()
-        return _holding(Locks(owners), lambda: _small_locked(prepared, arrays, cells, size))
+        found: list[EagerTensor] | None = _holding(
+            Locks(owners), lambda: _small_locked(prepared, arrays, cells, size)
+        )
+        return found
     match len(locks):
         case 1:
             with locks[0]:
@@ -153,8 +156,9 @@ def _small_locked(
         return None
     if results is None:
         return []
-    if results.__class__ is not np.ndarray:  # an array on a device, which may be the variable's own
-        return None
+    several = results if results.__class__ in (list, tuple) else (results,)
+    if any(hasattr(type(each), "addressable_shards") for each in several):
+        return None  # an array on a device, which may be the variable's own
     dtypes = prepared.out_dtypes
     return [wrap(a, t) for a, t in zip(conform(prepared, results), dtypes, strict=True)]
 

@@ -168,7 +168,10 @@ def solved(a: Array, b: Array) -> Array | None:
       b: right-hand sides [..., N, K] of the same dtype and stack.
 
     Returns:
-      [..., N, K]; None also where a pivot is zero.
+      [..., N, K].
+
+    Raises:
+      LinAlgError: a pivot is zero.
     """
     kind, call = _kind(a.dtype), LIBRARY.function("solve")
     if kind is None or call is None or a.dtype != b.dtype:
@@ -176,8 +179,9 @@ def solved(a: Array, b: Array) -> Array | None:
     work, b = np.array(a, order="C"), np.ascontiguousarray(b)
     result = np.empty(b.shape, b.dtype)
     found = call(kind, work, b, math.prod(a.shape[:-2]), *b.shape[-2:], result)
-    _done(found)
-    return result if found else None
+    if not _done(found):
+        raise np.linalg.LinAlgError("Singular matrix")
+    return result
 
 
 def cholesky(a: Array) -> Array | None:

@@ -4,7 +4,9 @@ Numbers are TensorFlow's for the same stream: each is made of the stream's next 
 """
 
 import math
+import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -67,6 +69,7 @@ class Distribution:
 
     def __init__(self, size: int) -> None:
         self.size = size
+        self.lock: AbstractContextManager[Any] = nullcontext()  # held while it is asked
 
     def draw(self, source: Words) -> int:
         """One class."""
@@ -139,6 +142,7 @@ class Learned(Distribution):
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
+        self.lock = threading.Lock()  # guards: weights, blocks, total, of drawing too
         self.weights = np.zeros((-(-size // BLOCK), BLOCK), np.int64)
         self.weights.reshape(-1)[:size] = 1
         self.blocks = self.weights.sum(1)

@@ -5,6 +5,8 @@ On the host one native pass does both directions, with the weights that are not 
 """
 
 import functools
+import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -42,9 +44,10 @@ class Weights:
       band: see `_band`.
       places: of each new pixel the first old one that counts, and how many follow: int64[new, 2].
       narrow: their weights, [new, the most that follow], by dtype: float32 and float64.
+      nbytes: what all of it takes in memory, about.
     """
 
-    __slots__ = ("band", "matrix", "narrow", "places")
+    __slots__ = ("band", "matrix", "narrow", "nbytes", "places")
 
     def __init__(self, matrix: Matrix, there: Array | None = None) -> None:
         """What is known of a matrix.
@@ -64,9 +67,14 @@ class Weights:
         self.narrow = {
             np.dtype(t): np.array(narrow, t, order="C") for t in (np.float32, np.float64)
         }
+        self.nbytes = 2 * matrix.nbytes + sum(each.nbytes for each in self.narrow.values())
 
 
-@functools.lru_cache(maxsize=256)
+_KEPT = 64 << 20  # bytes of weights that are kept, of one at most a quarter
+_kept: OrderedDict[Any, Weights] = OrderedDict()
+_kept_lock = threading.Lock()  # guards: _kept
+
+
 def weights(
     make: Callable[..., Matrix], reach: Callable[..., Array] | None, back: bool, *arguments: Any
 ) -> Weights:
@@ -78,11 +86,23 @@ def weights(
       back: whether the transpose is wanted.
       *arguments: sizes and the like.
     """
+    key = make, reach, back, arguments
+    with _kept_lock:
+        found = _kept.get(key)
+        if found is not None:
+            _kept.move_to_end(key)
+            return found
     matrix = make(*arguments)
     there = None if reach is None else reach(*arguments)
     if back:
         matrix, there = matrix.T, None if there is None else there.T
-    return Weights(matrix, there)
+    made = Weights(matrix, there)
+    if made.nbytes <= _KEPT // 4:
+        with _kept_lock:
+            _kept[key] = made
+            while sum(each.nbytes for each in _kept.values()) > _KEPT:
+                _kept.popitem(last=False)
+    return made
 
 
 def _along(xp: Any, x: Array, given: Weights, axis: int) -> Array:

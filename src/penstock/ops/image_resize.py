@@ -163,12 +163,11 @@ KERNELS: dict[str, tuple[float, Callable[[Array], Array]]] = {
 }
 
 
-@functools.lru_cache(maxsize=64)
-def kernel_matrix(
+def _windows(
     old: int, new: int, scale: float, translation: float, kind: str, antialias: bool
-) -> Matrix:
-    """Weights by a kernel around the place of each new pixel, which sum to one."""
-    radius, weigh = KERNELS[kind]
+) -> tuple[Array, float, Array]:
+    """The place of each new pixel, how wide the kernel is there, and which old pixels it covers."""
+    radius, _ = KERNELS[kind]
     inverse = 1.0 / np.float32(scale)
     wide: float = max(float(inverse), 1.0) if antialias else 1.0
     place = (np.arange(new, dtype=np.float32) + np.float32(0.5)) * np.float32(inverse) - np.float32(
@@ -181,6 +180,16 @@ def kernel_matrix(
     pixels = np.arange(old)
     inside = (pixels >= start[:, None]) & (pixels <= end[:, None])
     inside &= ((place >= 0) & (place <= old))[:, None]
+    return place, wide, inside
+
+
+@functools.lru_cache(maxsize=64)
+def kernel_matrix(
+    old: int, new: int, scale: float, translation: float, kind: str, antialias: bool
+) -> Matrix:
+    """Weights by a kernel around the place of each new pixel, which sum to one."""
+    place, wide, inside = _windows(old, new, scale, translation, kind, antialias)
+    weigh, pixels = KERNELS[kind][1], np.arange(old)
     distance = (pixels + np.float32(0.5) - place[:, None]) / np.float32(wide)
     weights = np.where(inside, weigh(distance), 0.0).astype(np.float32)
     total = weights.sum(axis=1, keepdims=True)
@@ -188,9 +197,14 @@ def kernel_matrix(
     return np.where(usable, weights / np.where(usable, total, 1), 0).astype(np.float32)
 
 
-def kernel_reach(old: int, new: int, *rest: Any) -> Array:
-    """Which old pixels count: all, of what weight ever, so that an infinite one leaves NaN."""
-    return np.ones((new, old), bool)
+def kernel_reach(
+    old: int, new: int, scale: float, translation: float, kind: str, antialias: bool
+) -> Array:
+    """Which old pixels count: as many for each new one, those of weight 0 among them."""
+    _, wide, inside = _windows(old, new, scale, translation, kind, antialias)
+    span = min(2 * math.ceil(KERNELS[kind][0] * wide) + 1, old)
+    pixels, start = np.arange(old), inside.argmax(1)[:, None]
+    return (pixels >= start) & (pixels < start + span) & inside.any(1)[:, None]
 
 
 @functools.lru_cache(maxsize=64)

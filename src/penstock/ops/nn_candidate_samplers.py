@@ -89,14 +89,14 @@ def _sampled(
         )
     _check_classes(classes, distribution.size)
     stream = stream_on_host(ctx, BLOCKS_PER_CLASS * count)
-    drawn, tries = _draw(distribution, stream, count, unique)
-    sampled = np.asarray(drawn, np.int64)
-    every = np.concatenate([classes.reshape(-1), sampled])
-    expected, size = _expected(distribution, every, tries, count), classes.size
-    result = [sampled, expected[:size].reshape(classes.shape), expected[size:]]
-    if isinstance(distribution, Learned):
-        distribution.learn(classes)
-    return result
+    with distribution.lock:
+        drawn, tries = _draw(distribution, stream, count, unique)
+        sampled = np.asarray(drawn, np.int64)
+        every = np.concatenate([classes.reshape(-1), sampled])
+        expected, size = _expected(distribution, every, tries, count), classes.size
+        if isinstance(distribution, Learned):
+            distribution.learn(classes)
+    return [sampled, expected[:size].reshape(classes.shape), expected[size:]]
 
 
 def _check_classes(classes: Array, size: int) -> None:
