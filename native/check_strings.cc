@@ -410,7 +410,7 @@ bool check_match(Random &random) {
     for (size_t at = 0; at + core.size() <= texts[i].size(); ++at)
       stands |= texts[i].compare(at, core.size(), core) == 0 && (after || at == 0) &&
                 (before || at + core.size() == texts[i].size());
-    for (const char c : texts[i]) simple &= c != '\n' && c >= 0;
+    for (const signed char c : texts[i]) simple &= c != '\n' && c >= 0;
     if (found[i] != (!stands ? 0 : simple || (!after && !before) ? 1 : 2)) return false;
   }
   return true;
