@@ -107,22 +107,15 @@ def prepare(
         if attrs or counts or device != "CPU"
         else numbers
     )
-    listed: Any = None  # the key of attributes that are lists as they are given
     try:
         found = op.prepared.get(key)
-    except TypeError:
-        listed = numbers, counts, tuple(map(_hashable, attrs.items())), device
-        try:
-            found = op.prepared.get(listed)
-        except TypeError:  # a list of lists
-            found = listed = None
-        if found is None:
-            attrs = {
-                n: v if v is None else attributes.canonical(op, attributes._known(op, n), v)
-                for n, v in attrs.items()
-            }
-            key = (numbers, counts, tuple(attrs.items()), device)
-            found = op.prepared.get(key)
+    except TypeError:  # an attribute given as a list, say
+        attrs = {
+            n: v if v is None else attributes.canonical(op, attributes._known(op, n), v)
+            for n, v in attrs.items()
+        }
+        key = (numbers, counts, tuple(attrs.items()), device)
+        found = op.prepared.get(key)
     if found is None:
         _refuse_references(op)
         if len(op.prepared) > PREPARED:
@@ -139,15 +132,7 @@ def prepare(
             raise attributes.user_error(op.name, problem, eager=True) from None
         if not op.calls:  # its bodies would live as long as the cache
             op.prepared[key] = found
-    if listed is not None and not op.calls:
-        op.prepared[listed] = found
     return found
-
-
-def _hashable(attribute: tuple[str, Any]) -> tuple[str, Any]:
-    """A name and its value for a key: a list's values and classes, as 1 is True to keys."""
-    name, value = attribute
-    return (name, (list, *value, *map(type, value))) if value.__class__ is list else attribute
 
 
 def _refuse_references(op: OpDef) -> None:
