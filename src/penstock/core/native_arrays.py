@@ -74,9 +74,7 @@ LIBRARY = HostLibrary(
     },
 )
 ADD, MULTIPLY, LARGEST, SMALLEST, SUBTRACT, DIVIDE, REPLACE = range(7)
-INSIDE, RISING, NEGATIVE_TOO, LARGE_TOO, ALL_INSIDE = range(
-    5
-)  # which ids are right, see `combined`
+INSIDE, RISING, NEGATIVE_TOO, LARGE_TOO, ALL_INSIDE = range(5)  # right ids, see `combined`
 _KINDS = {np.dtype(t).num: i for i, t in enumerate((np.float32, np.float64, np.int32, np.int64))}
 _KINDS.update({np.dtype(c).num: {4: 2, 8: 3}[np.dtype(c).itemsize] for c in "ilq"})  # aliases
 _WIDE = {number: kind == 3 for number, kind in _KINDS.items() if kind >= 2}
@@ -97,6 +95,12 @@ def checked(found: int) -> int:
             "native work on arrays: there is no memory left for its intermediate values"
         )
     return found
+
+
+def floating_kind(dtype: np.dtype[Any]) -> int | None:
+    """`kind_of` of float32 and float64; None for all others."""
+    kind = kind_of(dtype)
+    return kind if kind in (0, 1) else None
 
 
 def is_wide(ids: Array) -> bool | None:

@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.native_arrays import LIBRARY, checked
+from penstock.core.native_arrays import LIBRARY, checked, floating_kind
 from penstock.core.native_library import processors
 
-_KINDS = {"f4": 0, "f8": 1}
 _ALONE = 1 << 14  # logits up to which one thread works
 Array = Any  # numpy.ndarray
 
 
 def _kind(logits: Array) -> int | None:
     """The kind of their dtype; None for others, and where there are no logits."""
-    return _KINDS.get(f"{logits.dtype.kind}{logits.dtype.itemsize}") if logits.size else None
+    return floating_kind(logits.dtype) if logits.size else None
 
 
 def loss(

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.native_arrays import LIBRARY, checked
+from penstock.core.native_arrays import LIBRARY, checked, floating_kind
 
 CODES = (  # as native/rules.h numbers them
     "ADD SUBTRACT MULTIPLY DIVIDE NEGATIVE SQUARE_ROOT ABSOLUTE SIGN MAXIMUM GREATER SELECT"
 ).split()
 MOST_SLOTS, MOST_VALUES = 4, 96
-_KINDS = {"f": 0, "d": 1}
 Array = Any  # numpy.ndarray
 
 
@@ -52,7 +51,7 @@ def updated(
         None.
     """
     dtype = grad.dtype
-    kind, call = _KINDS.get(dtype.char), LIBRARY.function("rule")
+    kind, call = floating_kind(dtype), LIBRARY.function("rule")
     if call is None or kind is None:
         return None
     for array in old:

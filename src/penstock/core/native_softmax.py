@@ -10,16 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.native_arrays import LIBRARY
+from penstock.core.native_arrays import LIBRARY, floating_kind, is_wide
 
 Array = Any  # numpy.ndarray
-_KINDS = {np.dtype(np.float32): 0, np.dtype(np.float64): 1}
-_WIDE = {np.dtype(np.int32): False, np.dtype(np.int64): True}
 
 
 def shifted(rows: Array) -> Array | None:
     """Each row [..., N], N at least 1, less its largest number; NaN where there is one."""
-    call, kind = LIBRARY.function("shift"), _KINDS.get(rows.dtype)
+    call, kind = LIBRARY.function("shift"), floating_kind(rows.dtype)
     if call is None or kind is None:
         return None
     rows = np.ascontiguousarray(rows)
@@ -40,7 +38,7 @@ def cross_entropy(
       sums: of the exponentials, [N, 1].
       labels: [N, M].
     """
-    call, kind = LIBRARY.function("cross"), _KINDS.get(moved.dtype)
+    call, kind = LIBRARY.function("cross"), floating_kind(moved.dtype)
     if call is None or kind is None or labels.dtype != moved.dtype:
         return None
     parts = np.empty(moved.shape, moved.dtype)
@@ -58,8 +56,8 @@ def cross_entropy_of_classes(
     Other arguments and the gradient are those of `cross_entropy`. None also where a label names no
     class.
     """
-    call, kind = LIBRARY.function("cross_classes"), _KINDS.get(moved.dtype)
-    wide = _WIDE.get(labels.dtype)
+    call, kind = LIBRARY.function("cross_classes"), floating_kind(moved.dtype)
+    wide = is_wide(labels)
     if call is None or kind is None or wide is None:
         return None
     losses = np.empty(len(moved), moved.dtype)

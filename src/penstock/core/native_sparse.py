@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.native_arrays import LIBRARY
+from penstock.core.native_arrays import LIBRARY, floating_kind
 
 Array = Any  # numpy.ndarray
 FALLING, LEVEL, RISING = range(3)  # the order of places: LEVEL where equal ones follow each other
@@ -59,13 +59,10 @@ def added_product(places: Array, row_axis: int, values: Array, dense: Array, res
     Returns:
       Whether it was done.
     """
-    call, kind = LIBRARY.function("product"), _FLOATING.get(result.dtype)
+    call, kind = LIBRARY.function("product"), floating_kind(result.dtype)
     if call is None or kind is None or values.dtype != result.dtype or dense.dtype != result.dtype:
         return False
     places, values, dense = map(np.ascontiguousarray, (places, values, dense))
     wide, width = places.dtype.itemsize == 8, dense.shape[1]
     call(kind, places, wide, len(places), row_axis, values, dense, width, result)
     return True
-
-
-_FLOATING = {np.dtype(np.float32): 0, np.dtype(np.float64): 1}

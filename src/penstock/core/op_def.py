@@ -146,9 +146,7 @@ class OpDef:
         self.gradient_reason: str | None = None
         self.gradient_refused = False  # whether asking for one is an error
         self.prepared: dict[Any, Any] = {}  # eager dispatch: (dtypes, attrs) -> PreparedOp
-        self.numbers: dict[
-            Any, Any
-        ] = {}  # of Python among inputs: (dtypes, classes) -> conversions
+        self.numbers: dict[Any, Any] = {}  # (dtypes, classes) of inputs -> how numbers convert
         self.calls = False  # whether an attribute names a function that the operation runs
         self.effect_rule: Callable[[dict[str, Any]], dict[int, str]] | None = None
         self.host_checks: Callable[..., None] | None = None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core.kernels import HOST_LIMIT, compiled_kernel, host_kernel
+from penstock.core.kernels import HOST_LIMIT, compiled_kernel, host_kernel, kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.ops import optimizer_checks as checks
 from penstock.ops.optimizer_programs import Programs
@@ -46,8 +46,10 @@ def _define(name: str, update: UpdateRule, sparse: bool) -> OpDef:
     return op
 
 
-def _scalars(hyper: Hyper) -> Hyper:
+def _scalars(xp: Any, hyper: Hyper) -> Hyper:
     """Numbers of NumPy for its arrays of one: they compute the same in a third of the time."""
+    if xp is not np:
+        return hyper
     return {n: v[()] if v.dtype.kind == "f" else v for n, v in hyper.items()}
 
 
@@ -56,9 +58,11 @@ def _dense_kernel(
 ) -> None:
     count, others, programs = len(slots), names[len(slots) :], Programs(update)
 
-    def checked(ctx: Any, old: Values, inputs: Any) -> tuple[Array, Hyper]:
-        hyper = dict(zip(others, inputs[count:], strict=True))
+    @kernel(op, limit=HOST_LIMIT)
+    def _apply(ctx: Any, xp: Any, *inputs: Any) -> None:
+        refs, hyper = inputs[:count], dict(zip(others, inputs[count:], strict=True))
         grad = hyper.pop(gradient)
+        old = tuple([xp.asarray(r.read()) for r in refs])  # arrays of JAX would compute in float32
         checks.check_values(slots, old, grad, hyper)
         checks.check_ranges(ctx, op.name, hyper)
         if grad.shape != old[0].shape:
@@ -68,27 +72,10 @@ def _dense_kernel(
                 f"var and {gradient} do not have the same shape {d.text(old[0].shape)} "
                 f"{d.text(grad.shape)}",
             )
-        return grad, hyper
-
-    @host_kernel(op, limit=HOST_LIMIT)
-    def _on_host(ctx: Any, *inputs: Any) -> None:
-        refs = inputs[:count]
-        old = tuple([np.asarray(r.read()) for r in refs])
-        grad, hyper = checked(ctx, old, inputs)
-        new = programs.run(old, grad, hyper, ctx.attrs, least=FEW_STEPS)
+        new = programs.run(old, grad, hyper, ctx.attrs, least=FEW_STEPS) if xp is np else None
         if new is None:
-            found = update.rule(np, old, grad, _scalars(hyper), ctx.attrs)
-            new = [np.asarray(v, before.dtype) for v, before in zip(found, old, strict=True)]
-        for ref, value in zip(refs, new, strict=True):
-            ref.write(value)
-
-    @compiled_kernel(op)  # of `xp`: `runtime.updates` writes it down
-    def _compiled(ctx: Any, xp: Any, *inputs: Any) -> None:
-        refs = inputs[:count]
-        old = tuple([xp.asarray(r.read()) for r in refs])
-        grad, hyper = checked(ctx, old, inputs)
-        found = update.rule(xp, old, grad, hyper, ctx.attrs)
-        new = [xp.asarray(v, before.dtype) for v, before in zip(found, old, strict=True)]
+            found = update.rule(xp, old, grad, _scalars(xp, hyper), ctx.attrs)
+            new = [xp.asarray(v, before.dtype) for v, before in zip(found, old, strict=True)]
         for ref, value in zip(refs, new, strict=True):
             ref.write(value)
 
@@ -113,7 +100,7 @@ def _sparse_kernels(
         refs, old, grad, indices, hyper = checked(ctx, inputs)
         new = programs.run(old, grad, hyper, ctx.attrs, indices)
         if new is None:
-            new, scalars = [np.array(o) for o in old], _scalars(hyper)
+            new, scalars = [np.array(o) for o in old], _scalars(np, hyper)
             for group in groups(indices):
                 rows = indices[group]
                 results = rule(np, tuple([n[rows] for n in new]), grad[group], scalars, ctx.attrs)
