@@ -59,11 +59,12 @@ class Helpers {
   // Remembers the calling thread until it ends.
   void remember_this() { thread_local const Remembered here(*this); }
 
-  // Nanoseconds that all of them have run.
-  int64_t time() {
+  // Nanoseconds that all of them but the caller have run.
+  int64_t time_of_others() {
     std::lock_guard<std::mutex> lock(mutex_);
     int64_t sum = 0;
-    for (const pid_t thread : threads_) sum += time_of(thread);
+    for (const pid_t thread : threads_)
+      if (thread != this_thread()) sum += time_of(thread);
     return sum;
   }
 
@@ -106,7 +107,7 @@ class Helpers {
     return helpers;
   }
   void remember_this() {}
-  int64_t time() { return 0; }
+  int64_t time_of_others() { return 0; }
   void send_away() {}
 };
 
@@ -144,7 +145,7 @@ class Asked {
       if (std::chrono::steady_clock::now() - since_ < PATIENCE) return;
       if (at_work.load(std::memory_order_relaxed) < threads_) {
         const int64_t before = time_;
-        time_ = Helpers::all().time();
+        time_ = Helpers::all().time_of_others();
         if (before < 0) return;
         if (time_ == before) Helpers::all().send_away();
       }
