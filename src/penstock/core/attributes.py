@@ -73,7 +73,7 @@ def key_of(op: OpDef, attrs: dict[str, Any]) -> tuple[Any, ...]:
 
     Not hashable where an attribute, given as a list, say, is not.
     """
-    key = tuple(attrs.items())
+    key: tuple[Any, ...] = tuple(attrs.items())
     for name in op.float_attrs:
         value = attrs.get(name)
         is_zero = value == 0.0 if isinstance(value, (float, np.generic)) else False

@@ -112,10 +112,10 @@ class OpDef:
     """The definition of a kind of operation, by `define_op`; only decorators attach to it."""
 
     __slots__ = (
-        "attrs", "calls", "doc", "effect_rule", "effects", "fallible", "float_attrs", "gradient_function",
-        "gradient_reason", "gradient_refused", "host_checks", "host_inputs", "inputs", "name",
-        "numbers", "outputs", "prepared", "shape_rule", "single_inputs", "stateful", "step_input",
-        "text", "type_attrs",
+        "attrs", "calls", "doc", "effect_rule", "effects", "fallible", "float_attrs",
+        "gradient_function", "gradient_reason", "gradient_refused", "host_checks",
+        "host_inputs", "inputs", "name", "numbers", "outputs", "prepared", "shape_rule",
+        "single_inputs", "stateful", "step_input", "text", "type_attrs",
     )  # fmt: skip
 
     inputs: tuple[ArgDef, ...]
