@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core import native_images
+from penstock.core.lazy import lax
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
 Matrix = Any  # numpy.ndarray of float32, [new size, old size]
@@ -105,8 +106,42 @@ def weights(
     return made
 
 
-def _along(xp: Any, x: Array, given: Weights, axis: int) -> Array:
-    """A matrix times the rows (axis 1) or columns (axis 2) of images."""
+def _along(xp: Any, x: Array, given: Weights, axis: int, whole: bool) -> Array:
+    """A matrix times the rows (axis 1) or columns (axis 2) of images.
+
+    Infinities and NaN reach those new pixels that they count for; `whole` images have none.
+    """
+    if whole:
+        return _summed(xp, x, given, axis)
+    odd = ~xp.isfinite(x).all()
+    if xp is np:
+        return _with_infinities(xp, x, given, axis) if odd else _summed(xp, x, given, axis)
+    ways = _with_infinities, _summed
+    return lax.cond(odd, *(lambda x, way=way: way(xp, x, given, axis) for way in ways), x)
+
+
+def _with_infinities(xp: Any, x: Array, given: Weights, axis: int) -> Array:
+    """What sums of the pixels that count are, where some are not finite.
+
+    A product with a whole matrix would take those that do not count times 0, which is NaN.
+    """
+    matrix, (first, count) = given.matrix, given.places.T[:, :, None]
+    pixels = np.arange(matrix.shape[1])
+    counts = (pixels >= first) & (pixels < first + count)
+
+    def found(weights: Array, where: Array) -> Array:
+        return _times(xp, (counts & weights).astype(np.float32), where.astype(x.dtype), axis) > 0
+
+    up, down = x == np.inf, x == -np.inf
+    rises = found(matrix > 0, up) | found(matrix < 0, down)
+    falls = found(matrix > 0, down) | found(matrix < 0, up)
+    lost = found(counts, x != x) | found(matrix == 0, up | down) | (rises & falls)
+    finite = _summed(xp, xp.where(xp.isfinite(x), x, xp.zeros_like(x)), given, axis)
+    limit, none = (xp.asarray(value, x.dtype) for value in (np.inf, np.nan))
+    return xp.where(lost, none, xp.where(rises, limit, xp.where(falls, -limit, finite)))
+
+
+def _summed(xp: Any, x: Array, given: Weights, axis: int) -> Array:
     matrix, band = given.matrix, given.band
     if band is not None:
         places, weights = band
@@ -116,6 +151,10 @@ def _along(xp: Any, x: Array, given: Weights, axis: int) -> Array:
             for i in range(places.shape[1])
         )
         return functools.reduce(lambda a, b: a + b, parts)
+    return _times(xp, matrix, x, axis)
+
+
+def _times(xp: Any, matrix: Matrix, x: Array, axis: int) -> Array:
     matrix = xp.asarray(matrix.astype(x.dtype))
     if axis == 2:
         return xp.matmul(matrix, x)
@@ -135,8 +174,7 @@ def resampled(xp: Any, images: Array, rows: Weights, columns: Weights, kind: Any
         found = native_images.resample(x, *given, rows_first)
         if found is not None:
             return found if found.dtype == kind else found.astype(kind)
-    if rows_first:
-        x = _along(xp, _along(xp, x, rows, 1), columns, 2)
-    else:
-        x = _along(xp, _along(xp, x, columns, 2), rows, 1)
+    whole = images.dtype.kind in "iu"
+    for given, axis in ((rows, 1), (columns, 2)) if rows_first else ((columns, 2), (rows, 1)):
+        x = _along(xp, x, given, axis, whole)
     return x.astype(kind)
