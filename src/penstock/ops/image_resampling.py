@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from penstock.core import native_images
-from penstock.core.lazy import lax
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
 Matrix = Any  # numpy.ndarray of float32, [new size, old size]
 _FLOAT, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+_FEW = 16  # old pixels of a new one up to which they are added up one by one
 _BAND = 8  # of so many old pixels a new one may take one for sums to be cheaper than a product
 
 
@@ -106,39 +106,51 @@ def weights(
     return made
 
 
-def _along(xp: Any, x: Array, given: Weights, axis: int, whole: bool) -> Array:
+def _along(xp: Any, x: Array, given: Weights, axis: int) -> Array:
     """A matrix times the rows (axis 1) or columns (axis 2) of images.
 
-    Infinities and NaN reach those new pixels that they count for; `whole` images have none.
+    On the host infinities and NaN reach those new pixels that they count for. To look for them in
+    compiled code takes several times as long as the product.
     """
-    if whole:
-        return _summed(xp, x, given, axis)
-    odd = ~xp.isfinite(x).all()
-    if xp is np:
-        return _with_infinities(xp, x, given, axis) if odd else _summed(xp, x, given, axis)
-    ways = _with_infinities, _summed
-    return lax.cond(odd, *(lambda x, way=way: way(xp, x, given, axis) for way in ways), x)
+    if xp is np and x.dtype.kind == "f" and not np.isfinite(x).all():
+        return _with_infinities(x, given, axis)
+    return _summed(xp, x, given, axis)
 
 
-def _with_infinities(xp: Any, x: Array, given: Weights, axis: int) -> Array:
+def _with_infinities(x: Array, given: Weights, axis: int) -> Array:
     """What sums of the pixels that count are, where some are not finite.
 
     A product with a whole matrix would take those that do not count times 0, which is NaN.
     """
+    width = given.narrow[_FLOAT].shape[1]
+    if width <= _FEW:
+        return _one_by_one(x, given, axis, width)
     matrix, (first, count) = given.matrix, given.places.T[:, :, None]
     pixels = np.arange(matrix.shape[1])
     counts = (pixels >= first) & (pixels < first + count)
 
     def found(weights: Array, where: Array) -> Array:
-        return _times(xp, (counts & weights).astype(np.float32), where.astype(x.dtype), axis) > 0
+        return _times(np, (counts & weights).astype(np.float32), where.astype(x.dtype), axis) > 0
 
     up, down = x == np.inf, x == -np.inf
     rises = found(matrix > 0, up) | found(matrix < 0, down)
     falls = found(matrix > 0, down) | found(matrix < 0, up)
     lost = found(counts, x != x) | found(matrix == 0, up | down) | (rises & falls)
-    finite = _summed(xp, xp.where(xp.isfinite(x), x, xp.zeros_like(x)), given, axis)
-    limit, none = (xp.asarray(value, x.dtype) for value in (np.inf, np.nan))
-    return xp.where(lost, none, xp.where(rises, limit, xp.where(falls, -limit, finite)))
+    finite = _summed(np, np.where(np.isfinite(x), x, np.zeros_like(x)), given, axis)
+    limit, none = (np.asarray(value, x.dtype) for value in (np.inf, np.nan))
+    return np.where(lost, none, np.where(rises, limit, np.where(falls, -limit, finite)))
+
+
+def _one_by_one(x: Array, given: Weights, axis: int, width: int) -> Array:
+    (first, count), sides = given.places.T, (-1, 1, 1) if axis == 1 else (-1, 1)
+    shape = [len(first) if i == axis else n for i, n in enumerate(x.shape)]
+    found = np.zeros(shape, x.dtype)
+    with np.errstate(invalid="ignore"):
+        for i in range(width):
+            pixels = np.take(x, np.minimum(first + i, x.shape[axis] - 1), axis=axis)
+            part = pixels * given.narrow[x.dtype][:, i].reshape(sides)
+            found = found + np.where((i < count).reshape(sides), part, np.zeros_like(part))
+    return found
 
 
 def _summed(xp: Any, x: Array, given: Weights, axis: int) -> Array:
@@ -174,7 +186,7 @@ def resampled(xp: Any, images: Array, rows: Weights, columns: Weights, kind: Any
         found = native_images.resample(x, *given, rows_first)
         if found is not None:
             return found if found.dtype == kind else found.astype(kind)
-    whole = images.dtype.kind in "iu"
-    for given, axis in ((rows, 1), (columns, 2)) if rows_first else ((columns, 2), (rows, 1)):
-        x = _along(xp, x, given, axis, whole)
+    ways = ((rows, 1), (columns, 2))
+    for matrix, axis in ways if rows_first else reversed(ways):
+        x = _along(xp, x, matrix, axis)
     return x.astype(kind)
