@@ -39,7 +39,7 @@ _BY_REASON = {
         DecodeAndCropJpeg value 8, DecodeJpeg value 13
     """,
     "NaN spreads through maxima and minima; in TensorFlow that depends on the order.": """
-        ClipByValue value 2, MaxPool value 1, MaxPool3D value 1, MaxPoolV2 value 2,
+        MaxPool value 1, MaxPool3D value 1, MaxPoolV2 value 2,
         MaxPoolWithArgmax value 2
     """,
     "What is not finite gives what the order of comparisons and products makes of it.": """
