@@ -31,7 +31,7 @@
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 16; }
+EXPORT int penstock_arrays_version() { return 17; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -57,6 +57,8 @@ EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const vo
     case 3: return combine<3>(kind, given);
     case 4: return combine<4>(kind, given);
     case 5: return divide(kind, given);
+    case 7: return combine<7>(kind, given);
+    case 8: return combine<8>(kind, given);
   }
   return combine<6>(kind, given);
 }

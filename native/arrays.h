@@ -22,8 +22,9 @@ EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t 
                                       int64_t *counts);
 
 // Rows of `width` elements combined by id into result[ids[i]]: added (0), multiplied (1), the
-// largest (2) or the smallest (3), where NaN wins, subtracted (4), divided by (5, floating numbers alone)
-// or put in their place (6). Row i is rows[from[i]], of
+// largest (2) or the smallest (3), where what is there stays if it is beyond the row's element,
+// subtracted (4), divided by (5, floating numbers alone), put in their place (6); the largest (7) or
+// the smallest (8), where what is there stays unless the row's element is beyond it. Row i is rows[from[i]], of
 // `sources` rows; rows[i] where `from` is null. `result`, apart from them, has `count` rows and is
 // begun by the caller; sizes[k], where there are any, counts k's rows, and is begun too. `order` says
 // which ids are right: those in [0, count) (0); the same, never falling (1); below count, where

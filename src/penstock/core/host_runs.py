@@ -211,6 +211,9 @@ def _is_known(prepared: PreparedOp, key: tuple[Dims, ...], arrays: Sequence[Any]
     return bool(read) and (*key, *_numbers(read, arrays)) in prepared.validated
 
 
+_TOO_BIG = "array is too big"  # NumPy says so of arrays whose bytes no number counts
+
+
 def run_host(
     prepared: PreparedOp, arrays: Sequence[Any], context: KernelContext | None = None
 ) -> Sequence[Any]:
@@ -236,6 +239,13 @@ def run_host(
         kernel = prepared.host_kernel
         if kernel is not None and kernel.reentrant:
             raise
+        if str(problem).startswith(_TOO_BIG):
+            raise errors.ResourceExhaustedError(
+                None,
+                None,
+                f"OOM when allocating: {problem} Take smaller batches or sizes. [Op:{op.name}]"
+                f"{at_user_line()}",
+            ) from problem
         raise errors.InvalidArgumentError(
             None, None, f"{problem} [Op:{op.name}]{at_user_line()}"
         ) from problem

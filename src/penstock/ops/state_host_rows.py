@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core import native_arrays, native_places
+from penstock.ops.extremes import raise_at
 
 Array = Any  # numpy.ndarray
 
@@ -33,8 +34,8 @@ NATIVE_UPDATES = {
     "Add": native_arrays.ADD,
     "Sub": native_arrays.SUBTRACT,
     "Mul": native_arrays.MULTIPLY,
-    "Min": native_arrays.SMALLEST,
-    "Max": native_arrays.LARGEST,
+    "Min": native_arrays.LOWER,
+    "Max": native_arrays.RAISE,
     "Update": native_arrays.REPLACE,
     "Div": native_arrays.DIVIDE,
 }
@@ -42,8 +43,8 @@ HOST_UPDATES: dict[str, Callable[..., None]] = {
     "Add": np.add.at,
     "Sub": np.subtract.at,
     "Mul": np.multiply.at,
-    "Min": np.minimum.at,
-    "Max": np.maximum.at,
+    "Min": raise_at(np.minimum),
+    "Max": raise_at(np.maximum),
     "Update": _set,
     "Div": _host_divide,
 }

@@ -19,6 +19,7 @@ from penstock.core.lazy import jnp, lax
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_gather import taken
+from penstock.ops.extremes import raised
 from penstock.ops.state_host_rows import (
     HOST_UPDATES,
     change_places,
@@ -322,10 +323,15 @@ AT_METHODS = {
     "Add": "add",
     "Sub": "subtract",
     "Mul": "multiply",
-    "Min": "min",
-    "Max": "max",
     "Update": "set",
 }
+
+
+def _written(kind: str, old: Array, places: Any, updates: Array) -> Array:
+    """A variable's value after updates, without those at places beyond the end."""
+    if kind in ("Min", "Max"):
+        return raised(jnp, kind == "Max", old, places, updates)
+    return getattr(old.at[places], AT_METHODS[kind])(updates, mode="drop")
 
 
 def _define_scatter(kind: str, doc: str) -> OpDef:
@@ -364,8 +370,7 @@ def _define_scatter(kind: str, doc: str) -> OpDef:
         def update(old: Array, ok: Any) -> Array:
             if kind == "Div":
                 return _divide_rows(old, indices, full, ok)
-            at = old.at[masked(indices, ok, params.shape[0])]
-            return getattr(at, AT_METHODS[kind])(full, mode="drop")
+            return _written(kind, old, masked(indices, ok, params.shape[0]), full)
 
         write_rows(ctx, resource, update)
 
@@ -503,7 +508,7 @@ def _scattered_nd(kind: str, old: Array, indices: Array, updates: Array, ok: Any
         full = jnp.where(shown, updates, _neutral(kind, old, updates))
         return _fold(kind, old, full.reshape((-1, *old.shape)))
     position[0] = jnp.where(keep, position[0], old.shape[0])
-    return getattr(old.at[tuple(position)], AT_METHODS[kind])(updates, mode="drop")
+    return _written(kind, old, tuple(position), updates)
 
 
 def _neutral(kind: str, old: Array, updates: Array) -> Array:
@@ -517,8 +522,8 @@ def _fold(kind: str, old: Array, rows: Array) -> Array:
     combine = {
         "Add": jnp.add,
         "Sub": jnp.subtract,
-        "Min": jnp.minimum,
-        "Max": jnp.maximum,
+        "Min": lambda a, b: jnp.where(b < a, b, a),
+        "Max": lambda a, b: jnp.where(b > a, b, a),
         "Update": lambda a, b: b,
     }[kind]
     for i in range(rows.shape[0]):
