@@ -221,6 +221,56 @@ bool check_sliding(Random &random) {
   return true;
 }
 
+// A convolution beside plain loops, and what flows back by the products that both have: the sum of y times
+// the convolution is that of x times what flows to the image, and of the filter times what flows there.
+bool check_convolutions(Random &random) {
+  int64_t s[22] = {1 + below(random, 3), 1 + below(random, 3)};
+  s[2] = s[1] * (1 + below(random, 5));
+  s[3] = s[1] * (1 + below(random, 20));
+  for (int64_t axis = 0; axis < 3; ++axis) {
+    const int64_t stride = 1 + below(random, 3), rate = 1 + below(random, 2);
+    const int64_t window = 1 + below(random, 3), count = 1 + below(random, 6);
+    const int64_t before = below(random, 3), reach = (window - 1) * rate + 1;
+    s[4 + axis] = std::max<int64_t>(1, (count - 1) * stride + reach - before - below(random, 3));
+    s[7 + axis] = count, s[10 + axis] = window;
+    s[13 + axis] = stride, s[16 + axis] = rate, s[19 + axis] = before;
+  }
+  const int64_t inner = s[2] / s[1], columns = s[3] / s[1];
+  const int64_t places = s[10] * s[11] * s[12];
+  const Floats x = drawn(random, s[0] * s[4] * s[5] * s[6] * s[2]);
+  const Floats filter = drawn(random, places * inner * s[3]);
+  const Floats grads = drawn(random, s[0] * s[7] * s[8] * s[9] * s[3]);
+  Floats out(grads.size()), to_image(x.size()), to_filter(filter.size());
+  if (penstock_images_convolve(0, 0, x.data(), filter.data(), s, out.data()) != -1 ||
+      penstock_images_convolve(1, 0, filter.data(), grads.data(), s, to_image.data()) != -1 ||
+      penstock_images_convolve(2, 0, x.data(), grads.data(), s, to_filter.data()) != -1 ||
+      penstock_images_convolve(0, 3, x.data(), filter.data(), s, out.data()) != -2)
+    return false;
+  double ahead = 0, by_image = 0, by_filter = 0;
+  for (int64_t at = 0; at < static_cast<int64_t>(out.size()); ++at) {
+    const int64_t k = at % s[3];
+    int64_t from[3], rest = at / s[3];
+    for (int64_t axis = 3; axis-- > 0; rest /= s[7 + axis])
+      from[axis] = rest % s[7 + axis] * s[13 + axis] - s[19 + axis];
+    double sum = 0;
+    for (int64_t place = 0; place < places; ++place) {
+      const int64_t in[3] = {from[0] + place / (s[11] * s[12]) * s[16],
+                             from[1] + place / s[12] % s[11] * s[17], from[2] + place % s[12] * s[18]};
+      if (in[0] < 0 || in[0] >= s[4] || in[1] < 0 || in[1] >= s[5] || in[2] < 0 || in[2] >= s[6]) continue;
+      const int64_t pixel = ((rest * s[4] + in[0]) * s[5] + in[1]) * s[6] + in[2];
+      for (int64_t c = 0; c < inner; ++c)
+        sum += static_cast<double>(x[pixel * s[2] + k / columns * inner + c]) *
+               filter[(place * inner + c) * s[3] + k];
+    }
+    if (std::fabs(sum - out[at]) > 1e-4) return false;
+    ahead += grads[at] * sum;
+  }
+  for (size_t i = 0; i < x.size(); ++i) by_image += double{x[i]} * to_image[i];
+  for (size_t i = 0; i < filter.size(); ++i) by_filter += double{filter[i]} * to_filter[i];
+  const double most = 1e-3 * (1 + std::fabs(ahead));
+  return std::fabs(ahead - by_image) < most && std::fabs(ahead - by_filter) < most;
+}
+
 bool check_resampling(Random &random) {
   int64_t s[9];
   for (int k = 0; k < 6; ++k) s[k] = 1 + below(random, 6);
@@ -327,7 +377,7 @@ int main(int count, char **arguments) {
   Random random(1);
   bool (*const checks[])(Random &) = {check_crops, check_colors,  check_contrast, check_dilations,
                                       check_pools, check_sliding,  check_resampling, check_patches,
-                                      check_filters, check_drawing};
+                                      check_filters, check_drawing, check_convolutions};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

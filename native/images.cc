@@ -8,6 +8,7 @@
 
 #include "image_cells.h"
 #include "image_colors.h"
+#include "image_convolutions.h"
 #include "image_crops.h"
 #include "image_parts.h"
 #include "image_pools.h"
@@ -103,7 +104,7 @@ void draw(char *image, int64_t height, int64_t width, int64_t bytes, const float
 
 using namespace penstock;
 
-int penstock_images_version() { return 3; }
+int penstock_images_version() { return 4; }
 
 int64_t penstock_images_crop(int64_t kind, const void *images, const int64_t *sizes, const float *boxes,
                              const int32_t *numbers, int64_t count, int64_t nearest,
@@ -199,6 +200,11 @@ int64_t penstock_images_pool_back(int64_t kind, const void *images, const void *
 int64_t penstock_images_slide(int64_t work, int64_t kind, const void *x, const void *largest,
                               const void *grads, const int64_t *sizes, int64_t threads, void *out) {
   return slides(work, kind, x, largest, grads, Sliding(sizes), threads, out);
+}
+
+int64_t penstock_images_convolve(int64_t work, int64_t kind, const void *x, const void *y,
+                                 const int64_t *sizes, void *out) {
+  return with_memory([&] { return convolves(work, kind, x, y, Convolution(sizes), out); });
 }
 
 int64_t penstock_images_to_places(int64_t kind, const void *grads, const int64_t *places,

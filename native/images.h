@@ -82,6 +82,14 @@ EXPORT int64_t penstock_images_slide(int64_t work, int64_t kind, const void *x, 
                                      const void *grads, const int64_t *sizes, int64_t threads,
                                      void *out);
 
+// A convolution of an image x [batch, size, depth] with a filter y [window, depth / groups, outs] (0); what
+// flows back, for a filter x and gradients y [batch, count, outs], to the image (1), and for an image x and
+// gradients y to the filter (2). sizes: batch, groups, depth, outs, and three each of: the image's sizes,
+// how many windows, places in a window, strides, rates within a window, zeros before the image. There are
+// as many zeros behind it as windows see. No size is 0. Kinds 0 to 2; else -2. One thread.
+EXPORT int64_t penstock_images_convolve(int64_t work, int64_t kind, const void *x, const void *y,
+                                        const int64_t *sizes, void *out);
+
 // Adds each of images * windows numbers to the element of `size` that `places` name, `step` further for
 // each image; those below 0 count from the end, those outside are left out.
 EXPORT int64_t penstock_images_to_places(int64_t kind, const void *grads, const int64_t *places,

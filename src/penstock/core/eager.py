@@ -27,9 +27,7 @@ from penstock.core.host_runs import (
     run_small,
     validate,
 )
-from penstock.core.kernels import (
-    KernelContext,
-)
+from penstock.core.kernels import KernelContext, TooMuchWork
 from penstock.core.lazy import jax, jax_is_loaded, jnp, wide_types
 from penstock.core.locks import Locks, call, drain
 from penstock.core.op_def import OpDef
@@ -129,7 +127,10 @@ def run_prepared(prepared: PreparedOp, arrays: list[Any]) -> Sequence[Any]:
         prepared.compiled is not None and not _prefers_host(prepared, arrays)
     ):
         return run_compiled(prepared, arrays)
-    return run_host(prepared, arrays)
+    try:
+        return run_host(prepared, arrays)
+    except TooMuchWork:
+        return run_compiled(prepared, arrays)
 
 
 def _keep_leases(
@@ -186,6 +187,8 @@ def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
     if total <= prepared.limit or _is_single_work(prepared, total):
         return not looked_at or _runs_user_code(prepared) or not on_accelerator(looked_at)
     if determinism.switch.fixed or any(i in prepared.refs for i in range(len(arrays))):
+        return False
+    if prepared.host_kernel is not None and prepared.host_kernel.singly:
         return False
     key = tuple(getattr(a, "shape", None) for a in arrays)
     if key in prepared.seen:

@@ -46,6 +46,7 @@ class Kernel:
         plan runs this host kernel between regions; None for never.
       available: whether it can run in this process at all; None for always.
       draws: all it does beside its outputs is to draw numbers or move a generator's state on.
+      singly: it serves single calls of little work alone, and no plan.
     """
 
     op_name: str
@@ -65,6 +66,7 @@ class Kernel:
     alone_from: int | None = None
     available: Callable[[], bool] | None = None
     draws: bool = False
+    singly: bool = False
 
     def fits(self, kind: str, device: str, attrs: dict[str, Any]) -> bool:
         """Whether the kernel serves this kind, device type and these attributes."""
@@ -114,6 +116,7 @@ def register_kernel(
     alone_from: int | None = None,
     available: Callable[[], bool] | None = None,
     draws: bool = False,
+    singly: bool = False,
 ) -> None:
     """Adds a kernel.
 
@@ -139,6 +142,8 @@ def register_kernel(
         asked when a kernel is selected, for the first call with some dtypes and attributes.
       draws: this host kernel of an operation with effects draws numbers, or moves a generator's
         state on, and does nothing else. It does so when all its checks are made.
+      singly: this host kernel serves single calls up to `limit` alone, beside a compiled one: no
+        plan runs it, nor does it take sizes that are new. It may raise `TooMuchWork`.
     """
     name = op if isinstance(op, str) else op.name
     code = getattr(function, "__code__", None)
@@ -168,6 +173,7 @@ def register_kernel(
         draws=draws,
         alone_from=alone_from,
         available=available,
+        singly=singly,
     )
     _kernels.setdefault(name, []).append(made)
 
@@ -217,8 +223,16 @@ def _decorator(
     return register
 
 
-def select(op_name: str, kind: str, device: str, attrs: dict[str, Any]) -> Kernel | None:
+class TooMuchWork(Exception):
+    """What a kernel for single calls of little work raises where the compiled one is to run."""
+
+
+def select(
+    op_name: str, kind: str, device: str, attrs: dict[str, Any], singly: bool = False
+) -> Kernel | None:
     """The most specific kernel, the latest among equals; None when none fits.
+
+    `singly`: for a single call, which kernels serve that are for such calls alone.
 
     A kernel for some inputs comes with the one that serves the others; it needs one, and is asked
     before one for all inputs that is as specific.
@@ -226,7 +240,8 @@ def select(op_name: str, kind: str, device: str, attrs: dict[str, Any]) -> Kerne
     load, dtype = _late.get(op_name, (None, None))
     if load is not None and (dtype is None or any(value is dtype for value in attrs.values())):
         load()
-    fitting = [k for k in _kernels.get(op_name, ()) if k.fits(kind, device, attrs)]
+    known = [k for k in _kernels.get(op_name, ()) if singly or not k.singly]
+    fitting = [k for k in known if k.fits(kind, device, attrs)]
     chosen: Kernel | None = None
     for each in sorted(fitting, key=lambda k: (k.specificity, k.when is not None)):
         if each.when is None:

@@ -19,8 +19,8 @@ from penstock.core.native_library import HostLibrary, processors
 LIBRARY = HostLibrary(
     "images",
     what="native work on images",
-    without="crops, dilations, fractional pooling and the like take two to ten times as long",
-    version=3,
+    without="crops, small convolutions, pooling and the like take two to ten times as long",
+    version=4,
     functions={
         "crop": "nppppnnpnp",
         "crop_to_images": "ppppnnnp",
@@ -32,6 +32,7 @@ LIBRARY = HostLibrary(
         "pool": "nnppppnnp",
         "pool_back": "npppp" + "ppnnp",
         "slide": "nnppppnp",
+        "convolve": "nnpppp",
         "to_places": "nppnnnnp",
         "spread": "nppppnnp",
         "patches": "ppnp",

@@ -44,6 +44,7 @@ class PreparedOp:
         counts: Sequence[int],
         given: dict[str, Any],
         device: str,
+        planned: bool = False,
     ) -> None:
         self.op = op
         self.device = device
@@ -56,7 +57,9 @@ class PreparedOp:
         )
         self.single = len(op.outputs) == 1 and not op.outputs[0].is_list
         self.refs, self.writes = effect_positions(op, counts, self.attrs)
-        self.host_kernel: Kernel | None = select(op.name, "host", device, self.attrs)
+        self.host_kernel: Kernel | None = select(
+            op.name, "host", device, self.attrs, singly=not planned
+        )
         arrays = not any(t is dt.string for t in (*in_dtypes, *self.out_dtypes))
         compiled = select(op.name, "compiled", device, self.attrs) if arrays else None
         if self.host_kernel is None and compiled is None:

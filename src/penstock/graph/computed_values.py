@@ -141,7 +141,7 @@ def _run(op: Any, arguments: list[Array], index: int) -> Array | None:
     try:
         prepared = prepare(op.op_def, op.inputs, op.input_counts, attrs, "CPU")
         kernel = prepared.host_kernel
-        if kernel is None or kernel.reentrant:
+        if kernel is None or kernel.reentrant or kernel.singly:
             return None
         value = np.asarray(run_host(prepared, arguments)[index]).view()
     except (TypeError, ValueError, errors.OpError):

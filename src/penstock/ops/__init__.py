@@ -225,28 +225,36 @@ COMMON = (
 )
 
 
-add_late_kernels(("AddN", "ZerosLike"), lambda: _import_family("variant_arithmetic"), variant)
+add_late_kernels(("AddN", "ZerosLike"), lambda: _import_families("variant_arithmetic"), variant)
+add_late_kernels(
+    (
+        *("Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput"),
+        *("Conv3D", "Conv3DBackpropFilterV2", "Conv3DBackpropInputV2"),
+    ),
+    lambda: _import_families("nn_conv_host"),
+)
 add_late_kernels(
     (
         "DepthwiseConv2dNative",
         "DepthwiseConv2dNativeBackpropFilter",
         "DepthwiseConv2dNativeBackpropInput",
     ),
-    lambda: _import_family("nn_depthwise"),
+    lambda: _import_families("nn_depthwise", "nn_conv_host"),
 )
 
 
-def _import_family(family: str) -> None:
-    importlib.import_module(f"penstock.ops.{family}")
+def _import_families(*families: str) -> None:
+    for family in families:
+        importlib.import_module(f"penstock.ops.{family}")
 
 
 def load_common() -> None:
     """Imports the families of `COMMON`."""
     for family in COMMON:
-        _import_family(family)
+        _import_families(family)
 
 
 def load_all() -> None:
     """Imports every family."""
     for family in FAMILIES:
-        _import_family(family)
+        _import_families(family)

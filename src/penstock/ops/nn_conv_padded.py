@@ -1,17 +1,20 @@
 """Convolutions that pad or resize their images themselves, and one for two or three dimensions."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from penstock import errors
-from penstock.core.kernels import compiled_kernel
+from penstock.core.kernels import compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
+from penstock.core.native_convolutions import FORWARD
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.image_resize import bilinear
 from penstock.ops.nn_conv_geometry import output_size, spatial_axes, window_of
+from penstock.ops.nn_conv_host import SINGLE, convolved
 from penstock.ops.nn_convolution import forward
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -81,15 +84,30 @@ CONV = define_op(
 
 @compiled_kernel(CONV)
 def _conv(ctx: Any, image: Array, kernel: Array) -> Array:
-    attrs = dict(ctx.attrs)
-    batch, spatial = attrs["batch_dims"], kernel.ndim - 2
-    layout = LAYOUTS[attrs["data_format"], spatial]
-    attrs["dilations"] = tuple(attrs["dilations"]) or (1,) * (spatial + 2)
-    outer = image.shape[:batch]
-    flat = image.reshape(int(np.prod(outer)), *image.shape[batch:])
+    attrs, batch = _window_attrs(ctx.attrs, kernel.ndim), ctx.attrs["batch_dims"]
+    layout = attrs["data_format"]
+    flat = _in_one_batch(image, batch)
     window = window_of(layout, flat.shape, kernel.shape[:-2], attrs)
     made = forward(flat, kernel, layout, window, 1)
-    return made.reshape(*outer, *made.shape[1:])
+    return made.reshape(*image.shape[:batch], *made.shape[1:])
+
+
+@host_kernel(CONV, **SINGLE)
+def _small_conv(ctx: Any, image: Array, kernel: Array) -> Array:
+    attrs, batch = _window_attrs(ctx.attrs, kernel.ndim), ctx.attrs["batch_dims"]
+    flat = _in_one_batch(image, batch)
+    made = convolved(FORWARD, attrs, flat.shape, kernel.shape, flat, kernel)
+    return made.reshape(*image.shape[:batch], *made.shape[1:])
+
+
+def _window_attrs(attrs: dict[str, Any], rank: int) -> dict[str, Any]:
+    """The attributes of a convolution with a layout and dilations."""
+    layout = LAYOUTS[attrs["data_format"], rank - 2]
+    return {**attrs, "data_format": layout, "dilations": attrs["dilations"] or (1,) * rank}
+
+
+def _in_one_batch(image: Array, batch: int) -> Array:
+    return image.reshape(math.prod(image.shape[:batch]), *image.shape[batch:])
 
 
 def _padded_shape(c: ShapeContext, image: Dims, at: int) -> Dims:

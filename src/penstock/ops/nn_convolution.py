@@ -3,7 +3,7 @@
 A convolution is linear in its input and in its filter. `Conv2DBackpropInput` and
 `Conv2DBackpropFilter` are the transposed maps, written as convolutions again: over the dilated
 gradient with the flipped filter, and of input with gradient with batch and channels exchanged. So
-the three operations are each other's gradients, to any order. There are compiled kernels only.
+the three operations are each other's gradients, to any order. The kernels here are compiled ones.
 """
 
 from collections.abc import Callable
@@ -295,7 +295,7 @@ def to_input_kernel(
 ) -> Array:
     """The gradient of a convolution by its input, with the attributes that `ctx` has."""
     layout = ctx.attrs["data_format"]
-    shape = _input_shape(sizes, kernel, grad, layout)
+    shape = input_shape(sizes, kernel, grad, layout)
     window = window_of(layout, shape, kernel.shape[:-2], ctx.attrs)
     kernel, groups = _grouped(kernel, shape[channel_axis(layout)], depthwise)
     return backprop_input(shape, kernel, grad, layout, window, groups)
@@ -341,7 +341,8 @@ def _grouped(kernel: Array, depth: int, depthwise: bool) -> tuple[Array, int]:
     return kernel, depth // kernel.shape[-2] if depth else 1
 
 
-def _input_shape(sizes: Array, kernel: Array, grad: Array, layout: str) -> tuple[int, ...]:
+def input_shape(sizes: Any, kernel: Array, grad: Array, layout: str) -> tuple[int, ...]:
+    """The shape of a convolution's input whose sizes, or spatial sizes alone, are given."""
     shape = tuple(int(n) for n in sizes)
     if len(shape) == len(layout):
         return shape

@@ -216,7 +216,7 @@ def prepared_op(node: Node, device: str = "CPU") -> PreparedOp:
     found: PreparedOp | None = node.op.prepared.get(key)
     if found is None:
         try:
-            found = PreparedOp(node.op, in_dtypes, counts, node.attrs, device)
+            found = PreparedOp(node.op, in_dtypes, counts, node.attrs, device, planned=True)
         except NoKernel as problem:
             message = f"{node.where()}: {problem}"
             raise errors.InvalidArgumentError(None, node.origin, message) from None
