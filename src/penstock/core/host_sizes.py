@@ -19,7 +19,7 @@ from penstock.types.dtypes import DType
 # One pass of NumPy, or a view; in time not above that of compiled calls up to `_PASS` elements.
 _PASSES = frozenset(
     """
-    Abs Add AddV2 All Angle Any BiasAdd BiasAddV1 BitwiseAnd BitwiseOr BitwiseXor Cast Ceil
+    Abs Add AddV2 All Angle Any AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddV1 BitwiseAnd BitwiseOr BitwiseXor Cast Ceil
     CheckNumerics ComplexAbs Conj ConjugateTranspose DeepCopy Div Equal Floor Greater GreaterEqual
     Imag Inv Invert IsFinite IsInf IsNan Less LessEqual LogicalAnd LogicalNot LogicalOr Maximum
     Minimum Mul Neg NotEqual OnesLike Pow QuantizedReshape Real RealDiv Reciprocal
@@ -46,12 +46,22 @@ _SHORTER = frozenset(
     SeluGrad Sigmoid Softmax SqrtGrad StridedSliceGrad TruncateDiv
     """.split()
 )
+# One native pass, over the variables themselves where nothing else has them: up to `_RULE` elements.
+_RULES = frozenset(
+    """
+    ResourceApplyAdaMax ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradDA
+    ResourceApplyAdagradV2 ResourceApplyAdam ResourceApplyAdamWithAmsgrad ResourceApplyAddSign
+    ResourceApplyCenteredRMSProp ResourceApplyFtrl ResourceApplyFtrlV2 ResourceApplyGradientDescent
+    ResourceApplyKerasMomentum ResourceApplyMomentum ResourceApplyProximalAdagrad
+    ResourceApplyProximalGradientDescent ResourceApplyRMSProp
+    """.split()
+)
 # Numbers of less than four bytes that NumPy computes one by one.
 _SLOW = frozenset({dt.float16, dt.bfloat16})
 
 _PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 _PASS = max(1 << 17, (1 << 23) // max(2, _PROCESSORS))  # more processors, more for XLA to gain
-_PART, _SHORT = 1 << 18, 1 << 16
+_PART, _SHORT, _RULE = 1 << 18, 1 << 16, 1 << 20
 
 
 def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
@@ -66,6 +76,8 @@ def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
         return limit
     if name in _PASSES or (name in _FUNCTIONS and _VECTORS.issuperset(types)):
         return max(limit, _PASS)
+    if name in _RULES:
+        return max(limit, _RULE)
     if name in _PARTS:
         return max(limit, _PART)
     return max(limit, _SHORT) if name in _SHORTER else limit
