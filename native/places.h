@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
 #include <vector>
 
 namespace penstock {
@@ -28,6 +31,62 @@ int64_t flatten(const Index *positions, int64_t number, int64_t depth, const int
     rows[i] = row;
   }
   return -1;
+}
+
+// The first of `number` positions that is not inside of these sizes, -1 without one. `below`: what is below
+// zero is left alone. A position whose distance to 0 or to the last place is below zero is outside.
+template <typename Index>
+int64_t first_outside(const Index *positions, int64_t number, int64_t depth, const int64_t *sizes,
+                      bool below) {
+  using Bits = std::make_unsigned_t<Index>;
+  constexpr int64_t kMost = std::numeric_limits<Index>::max();
+  const Bits kept = below ? ~Bits(0) : 0;
+  Bits signs = 0;
+  for (int64_t axis = 0; axis < depth; ++axis) {
+    const Bits last = static_cast<Bits>(std::min(sizes[axis] - 1, kMost));
+    const Index *of = positions + axis;
+    if (depth == 1) {  // apart, for vectors
+      for (int64_t i = 0; i < number; ++i) {
+        const Bits place = static_cast<Bits>(of[i]);
+        signs |= (place & ~kept) | ((last - place) & ~(place & kept));
+      }
+    } else {
+      for (int64_t i = 0; i < number; ++i) {
+        const Bits place = static_cast<Bits>(of[i * depth]);
+        signs |= (place & ~kept) | ((last - place) & ~(place & kept));
+      }
+    }
+  }
+  if (static_cast<Index>(signs) >= 0) return -1;
+  for (int64_t i = 0; i < number; ++i, positions += depth)
+    for (int64_t axis = 0; axis < depth; ++axis)
+      if (positions[axis] < 0 ? !below : positions[axis] >= sizes[axis]) return i;
+  return -1;
+}
+
+// Rows of `width` elements at positions in the first `depth` axes of these sizes, zeros for those outside:
+// -1, or the first of these.
+template <typename Index, typename Element>
+int64_t take_rows(const Element *from, const Index *positions, int64_t number, int64_t depth,
+                  const int64_t *sizes, int64_t width, Element *out) {
+  int64_t outside = -1;
+  for (int64_t i = 0; i < number; ++i, positions += depth, out += width) {
+    int64_t row = 0;
+    bool inside = true;
+    for (int64_t axis = 0; axis < depth; ++axis) {
+      inside &= is_inside(positions[axis], sizes[axis]);
+      row = row * sizes[axis] + positions[axis];
+    }
+    if (!inside) {
+      if (outside < 0) outside = i;
+      std::fill_n(out, width, Element());
+    } else if (width == 1) {
+      *out = from[row];
+    } else {
+      std::memcpy(out, from + row * width, static_cast<size_t>(width) * sizeof(Element));
+    }
+  }
+  return outside;
 }
 
 // The different ones of numbers in [0, rows), rising, and which of them each is: how many there are, -1

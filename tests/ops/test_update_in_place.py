@@ -1,4 +1,4 @@
-"""Whole variables, and rows by optimizers' rules, are updated where they are if nobody else looks."""
+"""Whole variables, and rows by optimizers' rules, are updated where they are: nobody else looks."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def _flags(name):
 
 def test_what_was_read_before_stays():
     grad = tf.ones(SHAPE)
-    (variable, slot), run = rule_call("Momentum", False, grad)
+    (_variable, slot), run = rule_call("Momentum", False, grad)
     held = slot.read_value()
     run()
     assert (held.numpy() == 2).all()

@@ -19,8 +19,9 @@ from penstock.types.dtypes import DType
 # One pass of NumPy, or a view; in time not above that of compiled calls up to `_PASS` elements.
 _PASSES = frozenset(
     """
-    Abs Add AddV2 All Angle Any AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddV1 BitwiseAnd BitwiseOr BitwiseXor Cast Ceil
-    CheckNumerics ComplexAbs Conj ConjugateTranspose DeepCopy Div Equal Floor Greater GreaterEqual
+    Abs Add AddV2 All Angle Any AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddV1
+    BitwiseAnd BitwiseOr BitwiseXor Cast Ceil CheckNumerics ComplexAbs Conj ConjugateTranspose
+    DeepCopy Div Equal Floor Greater GreaterEqual
     Imag Inv Invert IsFinite IsInf IsNan Less LessEqual LogicalAnd LogicalNot LogicalOr Maximum
     Minimum Mul Neg NotEqual OnesLike Pow QuantizedReshape Real RealDiv Reciprocal
     RequantizationRange Rint Roll Round Square Sub Unpack ZerosLike
@@ -46,7 +47,7 @@ _SHORTER = frozenset(
     SeluGrad Sigmoid Softmax SqrtGrad StridedSliceGrad TruncateDiv
     """.split()
 )
-# One native pass, over the variables themselves where nothing else has them: up to `_RULE` elements.
+# One native pass, over the variables themselves where nothing else has them: up to `_RULE`.
 _RULES = frozenset(
     """
     ResourceApplyAdaMax ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradDA

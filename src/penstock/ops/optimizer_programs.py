@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.core.native_rules import CODES, MOST_SLOTS, MOST_VALUES, Program
 from penstock.core.updates import Namespace, Term, Unfit
-from penstock.ops.optimizer_rules import Attrs, Hyper, UpdateRule, Values
+from penstock.ops.optimizer_rules import Attrs, Hyper, UpdateRule
 
 
 class _Number(Term):
