@@ -76,15 +76,18 @@ def _dense_kernel(
                 f"var and {gradient} do not have the same shape {d.text(old[0].shape)} "
                 f"{d.text(grad.shape)}",
             )
-        if xp is np and serves(old, grad):
-            program = programs.program(hyper, ctx.attrs)
-            if program is not None and (program.steps >= FEW_STEPS or grad.size > FEW_ELEMENTS):
-                del old  # it would be another holder
-                _run_program(program, refs, grad, hyper)
-                return
+        program = programs.program(hyper, ctx.attrs) if xp is np else None
+        if program is not None and _is_worth_it(program, grad) and serves(old, grad):
+            del old  # it would be another holder
+            _run_program(program, refs, grad, hyper)
+            return
         found = update.rule(xp, old, grad, _scalars(xp, hyper), ctx.attrs)
         for ref, value, before in zip(refs, found, old, strict=True):
             ref.write(xp.asarray(value, before.dtype))
+
+
+def _is_worth_it(program: Program, grad: Array) -> bool:
+    return program.steps >= FEW_STEPS or bool(grad.size > FEW_ELEMENTS)
 
 
 def _run_program(
