@@ -71,11 +71,11 @@ int64_t take_rows(const Element *from, const Index *positions, int64_t number, i
                   const int64_t *sizes, int64_t width, Element *out) {
   int64_t outside = -1;
   for (int64_t i = 0; i < number; ++i, positions += depth, out += width) {
-    int64_t row = 0;
+    uint64_t row = 0;  // which may wrap around outside
     bool inside = true;
     for (int64_t axis = 0; axis < depth; ++axis) {
       inside &= is_inside(positions[axis], sizes[axis]);
-      row = row * sizes[axis] + positions[axis];
+      row = row * static_cast<uint64_t>(sizes[axis]) + static_cast<uint64_t>(positions[axis]);
     }
     if (!inside) {
       if (outside < 0) outside = i;
@@ -83,7 +83,7 @@ int64_t take_rows(const Element *from, const Index *positions, int64_t number, i
     } else if (width == 1) {
       *out = from[row];
     } else {
-      std::memcpy(out, from + row * width, static_cast<size_t>(width) * sizeof(Element));
+      std::memcpy(out, from + row * static_cast<uint64_t>(width), static_cast<size_t>(width) * sizeof(Element));
     }
   }
   return outside;

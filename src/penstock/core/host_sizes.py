@@ -13,6 +13,7 @@ nothing here holds.
 import os
 from collections.abc import Sequence
 
+from penstock.core import native_arrays
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import DType
 
@@ -30,21 +31,26 @@ _PASSES = frozenset(
 # The same for functions whose loops of NumPy have vectors for these dtypes alone.
 _FUNCTIONS = frozenset("Atan ClipByValue Exp Expm1 Log Log1p Softplus Sqrt Tanh".split())
 _VECTORS = frozenset({dt.float32, dt.float64})
+# One native pass of these dtypes (core/native_passes.py) in place of several of NumPy's.
+_NATIVE = frozenset(
+    """
+    EluGrad InvGrad LeakyRelu LeakyReluGrad MulNoNan ReciprocalGrad Relu Relu6Grad ReluGrad Rsqrt
+    RsqrtGrad Select SelectV2 SigmoidGrad Sign SqrtGrad SquaredDifference TanhGrad
+    """.split()
+)
 # Two or three passes, sums, or copies of parts: ahead up to `_PART` elements.
 _PARTS = frozenset(
     """
     AddN ApproximateEqual BiasAddGrad Complex Concat ConcatV2 EuclideanNorm FloorDiv InplaceUpdate
-    L2Loss LeakyReluGrad LeftShift MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixSetDiag
-    MatrixSetDiagV2 MatrixSetDiagV3 Max Mean Min MirrorPad MulNoNan Pad PadV2 PopulationCount Relu
-    Relu6 Relu6Grad ReluGrad RightShift Select SelectV2 SigmoidGrad Sign SoftplusGrad Softsign
-    SoftsignGrad SquaredDifference Sum TanhGrad
+    L2Loss LeftShift MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixSetDiag MatrixSetDiagV2
+    MatrixSetDiagV3 Max Mean Min MirrorPad Pad PadV2 PopulationCount Relu6 RightShift SoftplusGrad
+    Softsign SoftsignGrad Sum
     """.split()
 )
 # More passes: ahead up to `_SHORT` elements.
 _SHORTER = frozenset(
     """
-    Elu EluGrad InvGrad LeakyRelu LogSoftmax MatrixBandPart Pack ReciprocalGrad RsqrtGrad Selu
-    SeluGrad Sigmoid Softmax SqrtGrad StridedSliceGrad TruncateDiv
+    Elu LogSoftmax MatrixBandPart Pack Selu SeluGrad Sigmoid Softmax StridedSliceGrad TruncateDiv
     """.split()
 )
 # One native pass, over the variables themselves where nothing else has them: up to `_RULE`.
@@ -77,6 +83,9 @@ def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
         return limit
     if name in _PASSES or (name in _FUNCTIONS and _VECTORS.issuperset(types)):
         return max(limit, _PASS)
+    if name in _NATIVE:
+        native = native_arrays.LIBRARY.is_in_use() and any(t in _VECTORS for t in types)
+        return max(limit, _PASS if native else _SHORT)
     if name in _RULES:
         return max(limit, _RULE)
     if name in _PARTS:

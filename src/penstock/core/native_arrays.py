@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=16,
+    version=17,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -48,6 +48,8 @@ LIBRARY = HostLibrary(
         "ctc_best": "npnnnpnnpppp",
         "ctc_search": "pnnnpnnnppp",
         "rule": "nppppppppnnn",
+        "pass": "nnpppnp",
+        "choose": "pppnnp",
         "to_rows": "pnnppnppp",
         "from_rows": "ppnpp",
         "dense_rows": "ppnppnp",
