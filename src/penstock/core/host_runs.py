@@ -166,9 +166,10 @@ def _small_locked(
             if value.__class__ is np.ndarray and value.size <= prepared.single_limit:
                 size += value.size
             elif prepared.compiled is None and prepared.limit >= UNBOUNDED and value is not None:
-                continue  # a question that looks at no numbers
+                pass  # a question that looks at no numbers
             elif not _reads_few_rows(prepared, value, arrays[prepared.refs[0] + 1 :]):
                 return None
+            del value  # it would be another holder of what kernels write to
         if size > prepared.small_limit and not is_single_work(prepared, size):
             return None
     try:
