@@ -65,11 +65,19 @@ int64_t first_outside(const Index *positions, int64_t number, int64_t depth, con
 }
 
 // Rows of `width` elements at positions in the first `depth` axes of these sizes, zeros for those outside:
-// -1, or the first of these.
+// -1, or the first of these. Looked at ahead, positions are followed without a question at each.
 template <typename Index, typename Element>
 int64_t take_rows(const Element *from, const Index *positions, int64_t number, int64_t depth,
                   const int64_t *sizes, int64_t width, Element *out) {
-  int64_t outside = -1;
+  if (width == 1 && depth <= 2 && first_outside(positions, number, depth, sizes, false) < 0) {
+    if (depth == 1)
+      for (int64_t i = 0; i < number; ++i) out[i] = from[positions[i]];
+    else
+      for (int64_t i = 0; i < number; ++i)
+        out[i] = from[positions[2 * i] * sizes[1] + positions[2 * i + 1]];
+    return -1;
+  }
+  int64_t first = -1;
   for (int64_t i = 0; i < number; ++i, positions += depth, out += width) {
     uint64_t row = 0;  // which may wrap around outside
     bool inside = true;
@@ -77,16 +85,15 @@ int64_t take_rows(const Element *from, const Index *positions, int64_t number, i
       inside &= is_inside(positions[axis], sizes[axis]);
       row = row * static_cast<uint64_t>(sizes[axis]) + static_cast<uint64_t>(positions[axis]);
     }
-    if (!inside) {
-      if (outside < 0) outside = i;
-      std::fill_n(out, width, Element());
-    } else if (width == 1) {
-      *out = from[row];
+    if (inside) {
+      std::memcpy(out, from + row * static_cast<uint64_t>(width),
+                  static_cast<size_t>(width) * sizeof(Element));
     } else {
-      std::memcpy(out, from + row * static_cast<uint64_t>(width), static_cast<size_t>(width) * sizeof(Element));
+      if (first < 0) first = i;
+      std::fill_n(out, width, Element());
     }
   }
-  return outside;
+  return first;
 }
 
 // The different ones of numbers in [0, rows), rising, and which of them each is: how many there are, -1

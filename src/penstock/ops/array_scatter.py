@@ -20,7 +20,7 @@ from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_basics import shape_of
-from penstock.ops.array_gather import check_policy, places_of
+from penstock.ops.array_gather import check_policy, check_positions, places_of
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 
@@ -172,10 +172,11 @@ def _host_scatter(
 def _compiled_scatter(
     ctx: KernelContext, x: Array, indices: Array, updates: Array, policy: str, method: str
 ) -> Array:
-    places, ok = places_of(ctx, jnp, indices, x.shape, policy, "tensor")
+    depth = indices.shape[-1]
+    if policy != "IGNORE":
+        check_positions(ctx, jnp, indices, x.shape, "tensor")
     if not updates.size:
         return x
-    depth = indices.shape[-1]
     if not depth:
         flat = updates.reshape(-1, *x.shape)
         whole = {"add": flat.sum(0), "min": flat.min(0), "max": flat.max(0), "set": flat[-1]}[
@@ -184,10 +185,11 @@ def _compiled_scatter(
         return {"add": jnp.add, "min": jnp.minimum, "max": jnp.maximum, "set": lambda a, b: b}[
             method
         ](x, whole)
-    if policy == "IGNORE":  # a position past the end is dropped
-        places = (jnp.where(ok, places[0], x.shape[0]), *places[1:])
+    places = tuple(indices[..., i] for i in range(depth))
     where = jnp.asarray(x, jnp.int32 if x.dtype == bool else x.dtype)  # x may be a known constant
-    result = getattr(where.at[places], method)(updates.astype(where.dtype), mode="drop")
+    result = getattr(where.at[places], method)(
+        updates.astype(where.dtype), mode="drop", wrap_negative_indices=False
+    )
     return result != 0 if x.dtype == bool else result
 
 
