@@ -20,6 +20,7 @@
 #include "largest.h"
 #include "level.h"
 #include "moved_rows.h"
+#include "passes.h"
 #include "places.h"
 #include "ragged.h"
 #include "rows.h"
@@ -456,6 +457,31 @@ EXPORT int64_t penstock_arrays_rule(int64_t kind, const void *program, void *slo
     });
   };
   return kind == 0 ? run(static_cast<float *>(slot0)) : run(static_cast<double *>(slot0));
+}
+
+EXPORT int64_t penstock_arrays_pass(int64_t function, int64_t kind, const void *x, const void *y,
+                                    const double *number, int64_t count, void *out) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    return pass<Element>(function, static_cast<const Element *>(x), static_cast<const Element *>(y),
+                         static_cast<Element>(*number), count, typed);
+  };
+  return kind == 0 ? run(static_cast<float *>(out)) : run(static_cast<double *>(out));
+}
+
+EXPORT int64_t penstock_arrays_choose(const bool *mask, const void *x, const void *y, int64_t size,
+                                      int64_t count, void *out) {
+  const auto run = [=](auto *typed) {
+    using Word = std::remove_pointer_t<decltype(typed)>;
+    return choose(mask, static_cast<const Word *>(x), static_cast<const Word *>(y), count, typed);
+  };
+  switch (size) {
+    case 1: return run(static_cast<uint8_t *>(out));
+    case 2: return run(static_cast<uint16_t *>(out));
+    case 4: return run(static_cast<uint32_t *>(out));
+    case 8: return run(static_cast<uint64_t *>(out));
+  }
+  return 0;
 }
 
 EXPORT int64_t penstock_arrays_to_rows(const int64_t *places, int64_t number, int64_t rank,

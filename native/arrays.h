@@ -271,6 +271,16 @@ EXPORT int64_t penstock_arrays_rule(int64_t kind, const void *program, void *slo
                                     void *slot2, void *slot3, const void *grad, const void *numbers,
                                     const void *indices, int64_t wide, int64_t rows, int64_t width);
 
+// A function of passes.h, of `count` elements each; y may be null where it has none. -1, or 0 where there is
+// no such function.
+EXPORT int64_t penstock_arrays_pass(int64_t function, int64_t kind, const void *x, const void *y,
+                                    const double *number, int64_t count, void *out);
+
+// Elements of x where the mask holds, of y elsewhere, each of `size` bytes. -1; 0 for sizes that are none of
+// 1, 2, 4 and 8.
+EXPORT int64_t penstock_arrays_choose(const bool *mask, const void *x, const void *y, int64_t size,
+                                      int64_t count, void *out);
+
 // A matrix in compressed sparse rows of places [number, rank] in the order of their rows: int32 columns
 // [number] and ends [rows + 1]. dims[rank], which is 2 or 3; members of a batch are along the diagonal.
 // `values` gets what a dense matrix has there, if one is given; `size` bytes each (4, 8 or 16). -1, the

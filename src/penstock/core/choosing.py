@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.native_passes import chosen
+
 Array = Any  # numpy.ndarray, jax.Array or a tracer
 
 _FEW = 4096  # elements below which NumPy's one call takes less than several
@@ -28,6 +30,9 @@ def where(xp: Any, mask: Array, x: Array, y: Array) -> Array:
     """
     if xp is not np or max(x.size, y.size) < _FEW or x.dtype != y.dtype:
         return xp.where(mask, x, y)
+    found = chosen(mask, x, y)
+    if found is not None:
+        return found
     bits = _BITS.get(x.dtype.itemsize) if x.dtype.kind in "fiu" else None
     if bits is not None:
         shape = np.broadcast_shapes(mask.shape, x.shape, y.shape)

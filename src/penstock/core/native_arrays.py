@@ -48,6 +48,8 @@ LIBRARY = HostLibrary(
         "ctc_best": "npnnnpnnpppp",
         "ctc_search": "pnnnpnnnppp",
         "rule": "nppppppppnnn",
+        "pass": "nnpppnp",
+        "choose": "pppnnp",
         "to_rows": "pnnppnppp",
         "from_rows": "ppnpp",
         "dense_rows": "ppnppnp",

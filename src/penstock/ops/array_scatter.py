@@ -20,7 +20,7 @@ from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_basics import shape_of
-from penstock.ops.array_gather import check_policy, places_of
+from penstock.ops.array_gather import check_policy, check_positions, places_of
 from penstock.ops.extremes import raise_at, raised
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -179,24 +179,25 @@ def _host_scatter(
 def _compiled_scatter(
     ctx: KernelContext, x: Array, indices: Array, updates: Array, policy: str, method: str
 ) -> Array:
-    places, ok = places_of(ctx, jnp, indices, x.shape, policy, "tensor")
+    depth = indices.shape[-1]
+    if policy != "IGNORE":
+        check_positions(ctx, jnp, indices, x.shape, "tensor")
     if not updates.size:
         return x
-    depth = indices.shape[-1]
     if not depth:  # all are for the whole tensor, the only row of one with a further axis
         flat = updates.reshape(-1, *x.shape)
         if method in ("min", "max"):
             rows = np.zeros(flat.shape[0], np.int32)
             return raised(jnp, method == "max", jnp.asarray(x)[None], rows, flat)[0]
         return jnp.add(x, flat.sum(0)) if method == "add" else flat[-1]
-    if policy == "IGNORE":  # a position past the end is dropped
-        places = (jnp.where(ok, places[0], x.shape[0]), *places[1:])
+    places = tuple(indices[..., i] for i in range(depth))
     where = jnp.asarray(x, jnp.int32 if x.dtype == bool else x.dtype)  # x may be a known constant
     updates = updates.astype(where.dtype)
     if method in ("min", "max"):
         result = raised(jnp, method == "max", where, places, updates)
     else:
-        result = getattr(where.at[places], method)(updates, mode="drop")
+        change = getattr(where.at[places], method)
+        result = change(updates, mode="drop", wrap_negative_indices=False)
     return result != 0 if x.dtype == bool else result
 
 

@@ -36,11 +36,11 @@ def _scattered(xp: Xp, largest: bool, base: Array, places: Any, values: Array) -
         (np.maximum if largest else np.minimum).at(result, places, values)
         return result
     at = base.at[places]
-    return (at.max if largest else at.min)(values, mode="drop")
+    return (at.max if largest else at.min)(values, mode="drop", wrap_negative_indices=False)
 
 
 def _taken(xp: Xp, x: Array, places: Any) -> Array:
-    return x[places] if xp is np else x.at[places].get(mode="clip")
+    return x[places] if xp is np else x.at[places].get(mode="clip", wrap_negative_indices=False)
 
 
 def _either(xp: Xp, wanted: Array, one: Callable[[], Array], other: Callable[[], Array]) -> Array:
@@ -145,7 +145,7 @@ def largest_by_id(xp: Xp, largest: bool, start: Array, ids: Array, rows: Array) 
       xp: numpy or jax.numpy.
       largest: whether the largest is looked for; else the smallest.
       start: what is there before the first row: [K, ...], finite or infinite.
-      ids: integers [N]: in [0, K) for NumPy; JAX leaves rows of others from K on out.
+      ids: integers [N]: in [0, K) for NumPy; JAX leaves rows of others out.
       rows: [N, ...], of the dtype of `start`.
     """
 

@@ -26,6 +26,7 @@ from penstock.ops.math_cast import cast
 from penstock.ops.math_compare import equal
 from penstock.ops.math_division import div_no_nan, real_div, truediv
 from penstock.ops.math_elementwise import sqrt
+from penstock.ops.positions import first_outside
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -300,9 +301,15 @@ def _unsorted_shape(c: ShapeContext) -> Dims:
 def _check_ids(ctx: Any, xp: Any, ids: Array, count: int) -> None:
     if not ids.size:
         return
-    largest = ids.max()
+    if xp is np:
+        largest = ids.max()
+        ok = largest < count
+    else:
+        flat = ids.reshape(-1)
+        ok, first = first_outside(jnp, flat[:, None], (count,), below=True)
+        largest = flat[first]
     ctx.check(
-        largest < count,
+        ok,
         errors.InvalidArgumentError,
         lambda found: (
             f"segment_ids = {found} is out of range [0, {count}): expected ids below num_segments."
@@ -347,11 +354,12 @@ def _define_unsorted(
         if checked:
             _check_ids(ctx, jnp, ids, count)
         rows = data.reshape(ids.size, *data.shape[ids.ndim :])
-        flat = jnp.where(ids < 0, count, ids).reshape(-1)  # beyond the end: dropped
         start = jnp.full((count, *rows.shape[1:]), _START[kind](data.dtype), data.dtype)
+        ids = ids.reshape(-1)
         if kind in ("Max", "Min"):
-            return largest_by_id(jnp, kind == "Max", start, flat, rows)
-        return getattr(start.at[flat], _AT[kind])(rows, mode="drop")
+            return largest_by_id(jnp, kind == "Max", start, ids, rows)
+        add = getattr(start.at[ids], _AT[kind])
+        return add(rows, mode="drop", wrap_negative_indices=False)
 
     return op
 
