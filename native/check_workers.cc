@@ -1,5 +1,6 @@
 // Shares tasks out on a pool of threads as XLA's is used, one that never comes too, and looks whether
 // each was done once: for ThreadSanitizer above all (native/build.py --check).
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -155,21 +156,30 @@ void check_moves() {
 #endif
 }
 
-// Threads are remembered while they live, and their time is that of work they do.
+// Threads are remembered while they live. Their time is that of work they do, for all but themselves:
+// a helper that asks for others would else take its own work for theirs.
 void check_helpers() {
 #if defined(__linux__)
   penstock::Helpers helpers;
-  expect(helpers.time() == 0, "time without helpers");
-  std::thread other([&helpers] {
+  expect(helpers.time_of_others() == 0, "time without helpers");
+  std::atomic<bool> begun{false}, worked{false}, seen{false};
+  std::thread other([&] {
     helpers.remember_this();
-    const int64_t start = helpers.time();
+    begun.store(true);
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
     while (std::chrono::steady_clock::now() < until) penstock::rest();
-    expect(helpers.time() > start, "a helper's time stands still while it works");
+    expect(helpers.time_of_others() == 0, "a helper takes its own time for that of others");
     helpers.send_away();
+    worked.store(true);
+    while (!seen.load()) std::this_thread::yield();
   });
+  while (!begun.load()) std::this_thread::yield();
+  const int64_t start = helpers.time_of_others();
+  while (!worked.load()) std::this_thread::yield();
+  expect(helpers.time_of_others() > start, "a helper's time stands still while it works");
+  seen.store(true);
   other.join();
-  expect(helpers.time() == 0, "a thread that ended is remembered");
+  expect(helpers.time_of_others() == 0, "a thread that ended is remembered");
 #endif
 }
 
