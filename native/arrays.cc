@@ -16,6 +16,7 @@
 #include "distinct.h"
 #include "draws.h"
 #include "edits.h"
+#include "fake_steps.h"
 #include "key_index.h"
 #include "largest.h"
 #include "level.h"
@@ -25,13 +26,14 @@
 #include "rows.h"
 #include "rules.h"
 #include "sets.h"
+#include "slopes.h"
 #include "softmax.h"
 #include "sparse_places.h"
 #include "threads.h"
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 16; }
+EXPORT int penstock_arrays_version() { return 17; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -380,9 +382,50 @@ EXPORT int64_t penstock_arrays_fill_rows(const int64_t *ids, int64_t number, int
   return with_memory([=] { return fill_rows(ids, number, rows, places, empty, filled); });
 }
 
-EXPORT int64_t penstock_arrays_weighted(const int64_t *weights, const int64_t *blocks, int64_t size,
-                                        const int64_t *values, int64_t number, int64_t *classes) {
-  weighted(weights, blocks, size, values, number, classes);
+EXPORT int64_t penstock_arrays_weighted(const int64_t *weights, const int64_t *blocks, int64_t parts,
+                                        int64_t size, const int64_t *values, int64_t number,
+                                        int64_t *classes) {
+  return with_memory([=]() -> int64_t {
+    weighted(weights, blocks, parts, size, values, number, classes);
+    return -1;
+  });
+}
+
+EXPORT int64_t penstock_arrays_far_apart(const float *points, int64_t number, int64_t width,
+                                         int64_t count, int64_t tries, const int64_t *first,
+                                         const float *uniform, int64_t *places) {
+  return with_memory([=]() -> int64_t {
+    far_apart(points, number, width, count, tries, first, uniform, places);
+    return -1;
+  });
+}
+
+EXPORT int64_t penstock_arrays_fake_steps(const float *x, int64_t rows, int64_t channels,
+                                          const float *steps, int64_t divides, int64_t threads,
+                                          float *out) {
+  fake_steps(x, rows, Steps(steps, channels), divides != 0, threads, out);
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_fake_steps_back(const float *grads, const float *x, int64_t rows,
+                                               int64_t channels, const float *steps, int64_t threads,
+                                               float *out, float *low, float *high) {
+  return with_memory([=] {
+    return fake_steps_back(grads, x, rows, Steps(steps, channels), threads, out, low, high);
+  });
+}
+
+EXPORT int64_t penstock_arrays_slope(int64_t slope, int64_t kind, const void *y, const void *dy,
+                                     int64_t count, int64_t threads, void *out) {
+  if (kind == 0)
+    slopes<float>(y, dy, count, threads, out, [=](const float *a, const float *b, int64_t n, float *to) {
+      slope_floats(slope, a, b, n, to);
+    });
+  else
+    slopes<double>(y, dy, count, threads, out,
+                   [=](const double *a, const double *b, int64_t n, double *to) {
+                     slope_doubles(slope, a, b, n, to);
+                   });
   return -1;
 }
 

@@ -26,8 +26,15 @@ _PASSES = frozenset(
     RequantizationRange Rint Roll Round Square Sub Unpack ZerosLike
     """.split()
 )
-# The same for functions whose loops of NumPy have vectors for these dtypes alone.
-_FUNCTIONS = frozenset("Atan ClipByValue Exp Expm1 Log Log1p Softplus Sqrt Tanh".split())
+# The same for functions whose loops, NumPy's or native ones, have vectors for these dtypes alone.
+_FUNCTIONS = frozenset(
+    """
+    Atan ClipByValue Exp Expm1 FakeQuantWithMinMaxArgs FakeQuantWithMinMaxArgsGradient
+    FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannel
+    FakeQuantWithMinMaxVarsPerChannelGradient InvGrad Log Log1p ReciprocalGrad RsqrtGrad
+    SigmoidGrad Softplus Sqrt SqrtGrad Tanh TanhGrad
+    """.split()
+)
 _VECTORS = frozenset({dt.float32, dt.float64})
 # Two or three passes, sums, or copies of parts: ahead up to `_PART` elements.
 _PARTS = frozenset(

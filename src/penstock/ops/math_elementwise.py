@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_slopes
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
@@ -117,6 +118,7 @@ _slope(SQUARE, lambda x: _times(x, 2))
 
 SQRT = unary("Sqrt", FLOATS_AND_COMPLEX, np.sqrt, "sqrt", "Returns the square root of x.")
 sqrt = unary_function(SQRT, "sqrt", SQRT.doc)
+
 _grad_op(SQRT, "SqrtGrad")
 
 RSQRT = unary("Rsqrt", FLOATS_AND_COMPLEX, None, None, "Returns 1 / sqrt(x).")
@@ -125,7 +127,10 @@ RSQRT = unary("Rsqrt", FLOATS_AND_COMPLEX, None, None, "Returns 1 / sqrt(x).")
 @kernel(RSQRT)
 @kernel(RSQRT, limit=SLOW_IN_XLA, types={"T": ["float", "double"]})
 def _rsqrt(xp: Any, x: Array) -> Array:
-    return np.reciprocal(np.sqrt(x)) if xp is np else lax.rsqrt(x)
+    if xp is not np:
+        return lax.rsqrt(x)
+    found = native_slopes.rsqrt(x)
+    return np.reciprocal(np.sqrt(x)) if found is None else found
 
 
 rsqrt = unary_function(RSQRT, "rsqrt", RSQRT.doc)
@@ -179,11 +184,16 @@ def _shape_of_y(c: ShapeContext) -> Dims:
 
 
 def _define_grad_op(
-    name: str, function: Callable[[Array, Array], Array], doc: str, bounded: bool = True
+    name: str,
+    function: Callable[[Array, Array], Array],
+    doc: str,
+    native: int,
+    bounded: bool = True,
 ) -> OpDef:
     """Defines a gradient. One that is not `bounded` is 0 for a `dy` of 0, as in TensorFlow.
 
     What was not chosen, as the root of a negative number by `where`, has no part in the gradient.
+    `native`: its number in `native_slopes`.
     """
     signature = f"{name}(y: T, dy: T; T: {{{FLOATS_AND_COMPLEX}}}) -> z: T"
 
@@ -193,7 +203,8 @@ def _define_grad_op(
         return value if bounded else xp.where(dy == 0, xp.zeros_like(value), value)
 
     def host(y: Array, dy: Array) -> Array:
-        return matched(np, y, dy)
+        found = native_slopes.back(native, y, dy)
+        return matched(np, y, dy) if found is None else found
 
     def compiled(y: Array, dy: Array) -> Array:
         return matched(jnp, y, dy)
@@ -202,33 +213,43 @@ def _define_grad_op(
 
 
 SIGMOID_GRAD = _define_grad_op(
-    "SigmoidGrad", lambda y, dy: dy * y * (1 - y), "Returns dy * y * (1 - y), for y = sigmoid(x)."
+    "SigmoidGrad",
+    lambda y, dy: dy * y * (1 - y),
+    "Returns dy * y * (1 - y), for y = sigmoid(x).",
+    native_slopes.SIGMOID_BACK,
 )
 TANH_GRAD = _define_grad_op(
-    "TanhGrad", lambda y, dy: dy * (1 - y * y), "Returns dy * (1 - y * y), for y = tanh(x)."
+    "TanhGrad",
+    lambda y, dy: dy * (1 - y * y),
+    "Returns dy * (1 - y * y), for y = tanh(x).",
+    native_slopes.TANH_BACK,
 )
 SQRT_GRAD = _define_grad_op(
     "SqrtGrad",
     lambda y, dy: dy * 0.5 / y,
     "Returns dy / (2 * y), for y = sqrt(x); 0 where dy is.",
+    native_slopes.ROOT_BACK,
     bounded=False,
 )
 RSQRT_GRAD = _define_grad_op(
     "RsqrtGrad",
     lambda y, dy: dy * -0.5 * (y * y * y),
     "Returns -dy * y**3 / 2, for y = rsqrt(x); 0 where dy is.",
+    native_slopes.ROOT_BELOW_BACK,
     bounded=False,
 )
 RECIPROCAL_GRAD = _define_grad_op(
     "ReciprocalGrad",
     lambda y, dy: -dy * (y * y),
     "Returns -dy * y * y, for y = 1 / x; 0 where dy is.",
+    native_slopes.BELOW_BACK,
     bounded=False,
 )
 INV_GRAD = _define_grad_op(
     "InvGrad",
     lambda y, dy: -dy * (y * y),
     "Returns -dy * y * y, for y = 1 / x; 0 where dy is.",
+    native_slopes.BELOW_BACK,
     bounded=False,
 )
 
