@@ -21,19 +21,19 @@
 #include "largest.h"
 #include "level.h"
 #include "moved_rows.h"
+#include "passes.h"
 #include "places.h"
 #include "ragged.h"
 #include "rows.h"
 #include "rules.h"
 #include "sets.h"
-#include "slopes.h"
 #include "softmax.h"
 #include "sparse_places.h"
 #include "threads.h"
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 17; }
+EXPORT int penstock_arrays_version() { return 18; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -59,6 +59,8 @@ EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const vo
     case 3: return combine<3>(kind, given);
     case 4: return combine<4>(kind, given);
     case 5: return divide(kind, given);
+    case 7: return combine<7>(kind, given);
+    case 8: return combine<8>(kind, given);
   }
   return combine<6>(kind, given);
 }
@@ -415,20 +417,6 @@ EXPORT int64_t penstock_arrays_fake_steps_back(const float *grads, const float *
   });
 }
 
-EXPORT int64_t penstock_arrays_slope(int64_t slope, int64_t kind, const void *y, const void *dy,
-                                     int64_t count, int64_t threads, void *out) {
-  if (kind == 0)
-    slopes<float>(y, dy, count, threads, out, [=](const float *a, const float *b, int64_t n, float *to) {
-      slope_floats(slope, a, b, n, to);
-    });
-  else
-    slopes<double>(y, dy, count, threads, out,
-                   [=](const double *a, const double *b, int64_t n, double *to) {
-                     slope_doubles(slope, a, b, n, to);
-                   });
-  return -1;
-}
-
 EXPORT int64_t penstock_arrays_sobol(const uint32_t *directions, int64_t dims, int64_t first,
                                      int64_t count, int64_t wide, void *out) {
   if (wide)
@@ -497,6 +485,31 @@ EXPORT int64_t penstock_arrays_rule(int64_t kind, const void *program, void *slo
     });
   };
   return kind == 0 ? run(static_cast<float *>(slot0)) : run(static_cast<double *>(slot0));
+}
+
+EXPORT int64_t penstock_arrays_pass(int64_t function, int64_t kind, const void *x, const void *y,
+                                    const double *number, int64_t count, void *out) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    return pass<Element>(function, static_cast<const Element *>(x), static_cast<const Element *>(y),
+                         static_cast<Element>(*number), count, typed);
+  };
+  return kind == 0 ? run(static_cast<float *>(out)) : run(static_cast<double *>(out));
+}
+
+EXPORT int64_t penstock_arrays_choose(const bool *mask, const void *x, const void *y, int64_t size,
+                                      int64_t count, void *out) {
+  const auto run = [=](auto *typed) {
+    using Word = std::remove_pointer_t<decltype(typed)>;
+    return choose(mask, static_cast<const Word *>(x), static_cast<const Word *>(y), count, typed);
+  };
+  switch (size) {
+    case 1: return run(static_cast<uint8_t *>(out));
+    case 2: return run(static_cast<uint16_t *>(out));
+    case 4: return run(static_cast<uint32_t *>(out));
+    case 8: return run(static_cast<uint64_t *>(out));
+  }
+  return 0;
 }
 
 EXPORT int64_t penstock_arrays_to_rows(const int64_t *places, int64_t number, int64_t rank,

@@ -22,8 +22,9 @@ EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t 
                                       int64_t *counts);
 
 // Rows of `width` elements combined by id into result[ids[i]]: added (0), multiplied (1), the
-// largest (2) or the smallest (3), where NaN wins, subtracted (4), divided by (5, floating numbers alone)
-// or put in their place (6). Row i is rows[from[i]], of
+// largest (2) or the smallest (3), where what is there stays if it is beyond the row's element,
+// subtracted (4), divided by (5, floating numbers alone), put in their place (6); the largest (7) or
+// the smallest (8), where what is there stays unless the row's element is beyond it. Row i is rows[from[i]], of
 // `sources` rows; rows[i] where `from` is null. `result`, apart from them, has `count` rows and is
 // begun by the caller; sizes[k], where there are any, counts k's rows, and is begun too. `order` says
 // which ids are right: those in [0, count) (0); the same, never falling (1); below count, where
@@ -188,12 +189,6 @@ EXPORT int64_t penstock_arrays_fake_steps_back(const float *grads, const float *
                                                int64_t channels, const float *steps, int64_t threads,
                                                float *out, float *low, float *high);
 
-// Of floats (0) or doubles (1): 1 by the root (0); of a function's result y and its gradient dy what flows
-// back through the sigmoid (1), the tangent (2), the root (3), 1 by the root (4) and 1 by a number (5), the
-// last three 0 where dy is.
-EXPORT int64_t penstock_arrays_slope(int64_t slope, int64_t kind, const void *y, const void *dy,
-                                     int64_t count, int64_t threads, void *out);
-
 // Points of Sobol's sequence from point `first` on: rows of `dims` floats, or doubles where `wide`, in
 // [0, 1). Each dimension has 32 direction numbers, the one of the lowest bit first; first + count is below
 // 2^31.
@@ -297,6 +292,16 @@ EXPORT int64_t penstock_arrays_counts(int64_t kind, const int64_t *rows, int64_t
 EXPORT int64_t penstock_arrays_rule(int64_t kind, const void *program, void *slot0, void *slot1,
                                     void *slot2, void *slot3, const void *grad, const void *numbers,
                                     const void *indices, int64_t wide, int64_t rows, int64_t width);
+
+// A function of passes.h, of `count` elements each; y may be null where it has none. -1, or 0 where there is
+// no such function.
+EXPORT int64_t penstock_arrays_pass(int64_t function, int64_t kind, const void *x, const void *y,
+                                    const double *number, int64_t count, void *out);
+
+// Elements of x where the mask holds, of y elsewhere, each of `size` bytes. -1; 0 for sizes that are none of
+// 1, 2, 4 and 8.
+EXPORT int64_t penstock_arrays_choose(const bool *mask, const void *x, const void *y, int64_t size,
+                                      int64_t count, void *out);
 
 // A matrix in compressed sparse rows of places [number, rank] in the order of their rows: int32 columns
 // [number] and ends [rows + 1]. dims[rank], which is 2 or 3; members of a batch are along the diagonal.

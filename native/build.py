@@ -149,7 +149,7 @@ def build_kernels(folder: pathlib.Path = FOLDER, extra: Iterable[str] = ()) -> p
     target = kernels_target(folder)
     with tempfile.TemporaryDirectory() as objects:
         flags = ["-isystem", str(headers()), *extra]
-        parts = ("attention", "dot", "host", "norm", "recurrence", "update")
+        parts = ("attention", "dot", "host", "norm", "place", "recurrence", "update")
         handlers = ("handlers", *(f"{part}_handlers" for part in parts))
         sources = (*handlers, *HOST_HANDLED, "dispatch", "dot_dispatch")
         made = _compile(objects, sources, flags, ["-shared"])

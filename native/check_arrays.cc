@@ -129,6 +129,36 @@ bool check_runs(Random &random) {
   return combine() == place;
 }
 
+// Among few numbers, NaN and zeros of both signs, each rule one after the other gives the same bits.
+bool check_extremes(Random &random) {
+  const float some[] = {NAN, 0.0f, -0.0f, 1, -1, INFINITY, -INFINITY};
+  const int64_t number = 1 + below(random, 200), width = 1 + below(random, 3), count = 1 + below(random, 4);
+  std::vector<float> rows(number * width), begun(count * width);
+  std::vector<int64_t> ids(number);
+  const int64_t least = below(random, 6);  // often few kinds, with no NaN
+  for (float &each : rows) each = some[least + below(random, 7 - least)];
+  for (float &each : begun) each = some[below(random, 7)];
+  for (int64_t &each : ids) each = below(random, count);
+  std::sort(ids.begin(), ids.end());
+  for (const int64_t operation : {2, 3, 7, 8}) {
+    std::vector<float> result = begun, wanted = begun;
+    for (int64_t i = 0; i < number * width; ++i) {
+      float &old = wanted[ids[i / width] * width + i % width];
+      const float x = rows[i];
+      if (operation == 2) old = old > x ? old : x;
+      if (operation == 3) old = old < x ? old : x;
+      if (operation == 7) old = x > old ? x : old;
+      if (operation == 8) old = x < old ? x : old;
+    }
+    const int64_t order = below(random, 2);
+    if (penstock_arrays_combine(operation, 0, rows.data(), width, nullptr, 0, number, ids.data(), 1, number,
+                                order, count, result.data(), nullptr) >= 0)
+      return false;
+    if (std::memcmp(result.data(), wanted.data(), result.size() * sizeof(float))) return false;
+  }
+  return true;
+}
+
 bool check_pad(Random &random) {
   const int64_t number = below(random, 30), width = below(random, 9), size = 1 + below(random, 9);
   std::vector<int32_t> splits(number + 1);
@@ -780,7 +810,7 @@ bool check_softmax(Random &random) {
 int main(int count, char **arguments) {
   const int rounds = count > 1 ? 10 * std::atoi(arguments[1]) : 100;
   Random random(1);
-  bool (*const checks[])(Random &) = {check_unique, check_floats, check_combine, check_subtract,
+  bool (*const checks[])(Random &) = {check_unique, check_floats, check_combine, check_extremes, check_subtract,
                                       check_deal,   check_invert, check_top,    check_extreme, check_nth,
                                       check_among,  check_edits,   check_places,
                                       check_level,  check_runs,    check_pad,
@@ -788,8 +818,8 @@ int main(int count, char **arguments) {
                                       check_histogram, check_ranges, check_nearer, check_sets, check_counts, check_rule,
                                       check_rows,   check_positions, check_shares, check_spread,
                                       check_ragged_rows, check_chosen_rows, check_range_splits,
-                                      check_filled_rows, check_all_inside, check_weighted, check_sobol, check_hits, check_far_apart,
-                                      check_slopes};
+                                      check_filled_rows, check_all_inside, check_weighted, check_sobol, check_hits,
+                                      check_outside, check_choice, check_far_apart};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

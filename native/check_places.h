@@ -1,6 +1,8 @@
 // Checks of places.h and ragged.h beside plain loops. Part of check_arrays.cc.
 #pragma once
 
+#include "places.h"
+
 namespace {
 
 // Numbers below `count`; one of them is outside where `wrong`.
@@ -28,6 +30,66 @@ bool check_positions(Random &random) {
   positions[place] = random() % 2 ? -1 : sizes[place % depth];
   return penstock_arrays_flatten(positions.data(), 1, number, depth, sizes.data(), rows.data()) ==
          place / depth;
+}
+
+// Positions of which some are outside: the first of these, and rows with zeros for them.
+template <typename Index>
+bool check_outside_of(Random &random) {
+  const int64_t number = below(random, 60), depth = 1 + below(random, 3), width = 1 + below(random, 3);
+  std::vector<int64_t> sizes(depth);
+  int64_t all = 1;
+  for (int64_t &each : sizes) all *= each = below(random, 6) ? 1 + below(random, 5) : 0;
+  std::vector<Index> positions(number * depth);
+  for (Index &each : positions) each = static_cast<Index>(below(random, 5));
+  const Index odd[] = {-1, std::numeric_limits<Index>::min(), std::numeric_limits<Index>::max(), 5};
+  for (int64_t i = below(random, 3); i > 0 && number > 0; --i)
+    positions[below(random, number * depth)] = odd[below(random, 4)];
+  std::vector<float> from(all * width), out(number * width, -1), wanted(number * width);
+  for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i + 1);
+  int64_t first = -1, above = -1;
+  for (int64_t i = number - 1; i >= 0; --i) {
+    int64_t row = 0;
+    bool inside = true, low = true;
+    for (int64_t axis = 0; axis < depth; ++axis) {
+      const int64_t place = positions[i * depth + axis];
+      low &= place < sizes[axis];
+      inside &= place >= 0 && place < sizes[axis];
+      row = inside ? row * sizes[axis] + place : 0;
+    }
+    if (!inside) first = i;
+    if (!low) above = i;
+    for (int64_t j = 0; inside && j < width; ++j) wanted[i * width + j] = from[row * width + j];
+  }
+  const Index *given = positions.data();
+  return penstock::first_outside(given, number, depth, sizes.data(), false) == first &&
+         penstock::first_outside(given, number, depth, sizes.data(), true) == above &&
+         penstock::take_rows(from.data(), given, number, depth, sizes.data(), width, out.data()) == first &&
+         out == wanted;
+}
+
+bool check_outside(Random &random) {
+  return check_outside_of<int32_t>(random) && check_outside_of<int64_t>(random);
+}
+
+bool check_choice(Random &random) {
+  const int64_t count = below(random, 100);
+  std::vector<uint8_t> mask(count);
+  std::vector<double> x(count), y(count), out(count);
+  for (int64_t i = 0; i < count; ++i) {
+    mask[i] = random() % 2;
+    x[i] = static_cast<double>(below(random, 9)) - 4;
+    y[i] = i % 7 == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(i);
+  }
+  const auto *chosen = reinterpret_cast<const bool *>(mask.data());
+  if (penstock_arrays_choose(chosen, x.data(), y.data(), 8, count, out.data()) != -1) return false;
+  for (int64_t i = 0; i < count; ++i)
+    if (mask[i] ? out[i] != x[i] : std::memcmp(&out[i], &y[i], 8) != 0) return false;
+  const double slope = 0.25;
+  if (penstock_arrays_pass(12, 1, x.data(), nullptr, &slope, count, out.data()) != -1) return false;
+  for (int64_t i = 0; i < count; ++i)
+    if (out[i] != (x[i] > 0 ? x[i] : x[i] * slope)) return false;
+  return penstock_arrays_pass(15, 1, x.data(), nullptr, &slope, count, out.data()) == 0 &&
+         penstock_arrays_choose(chosen, x.data(), y.data(), 3, count, out.data()) == 0;
 }
 
 bool check_shares(Random &random) {
@@ -235,27 +297,6 @@ bool check_far_apart(Random &random) {
                             places.data());
   for (const int64_t each : places)
     if (each < 0 || each >= number || times[each]++) return false;
-  return true;
-}
-
-// Each function beside the steps that it is made of, also where an array has more than one share.
-bool check_slopes(Random &random) {
-  const int64_t count = below(random, 30) ? below(random, 40) : 150000;
-  std::vector<float> y(count), dy(count), out(count);
-  for (int64_t i = 0; i < count; ++i) {
-    y[i] = static_cast<float>(below(random, 9)) / 4;
-    dy[i] = static_cast<float>(below(random, 5)) - 2;
-  }
-  for (int64_t slope = 0; slope < 6; ++slope) {
-    penstock_arrays_slope(slope, 0, y.data(), dy.data(), count, 2, out.data());
-    for (int64_t i = 0; i < count; ++i) {
-      const float a = y[i], b = dy[i];
-      const float found[] = {1 / std::sqrt(a), b * a * (1 - a), b * (1 - a * a),
-                             b == 0 ? 0 : b * 0.5f / a, b == 0 ? 0 : b * -0.5f * (a * a * a),
-                             b == 0 ? 0 : -b * (a * a)};
-      if (!(out[i] == found[slope] || (out[i] != out[i] && found[slope] != found[slope]))) return false;
-    }
-  }
   return true;
 }
 

@@ -26,8 +26,10 @@ inline Element combined(Element a, Element b) {
   if (operation == 4) return static_cast<Element>(static_cast<Whole>(a) - static_cast<Whole>(b));
   if (operation == 5) return a / b;
   if (operation == 6) return b;
-  if (operation == 2) return a > b || a != a ? a : b;
-  return a < b || a != a ? a : b;
+  if (operation == 2) return a > b ? a : b;
+  if (operation == 3) return a < b ? a : b;
+  if (operation == 7) return b > a ? b : a;
+  return b < a ? b : a;
 }
 
 struct Rows {
@@ -41,15 +43,24 @@ struct Rows {
   int64_t *sizes;
 };
 
-// All of some elements, several columns side by side where there are many: each waits for the sum
-// before it, and long products would leave the range of numbers sooner.
 template <int64_t operation, typename Element>
-inline Element all_combined(const Element *row, int64_t count) {
+inline Element combined_in_order(Element found, const Element *row, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) found = combined<operation>(found, row[i]);
+  return found;
+}
+
+// Some elements combined with what there is, several columns side by side where there are many: each waits
+// for the sum before it, and long products would leave the range of numbers sooner. Which zero, or what
+// behind a NaN, is the largest hangs on the order, so that these are gone through one by one.
+template <int64_t operation, typename Element>
+inline Element all_combined(Element before, const Element *row, int64_t count) {
   constexpr int64_t kSide = 64 / sizeof(Element);
-  if (count < 2 * kSide) {
-    Element found = row[0];
-    for (int64_t i = 1; i < count; ++i) found = combined<operation>(found, row[i]);
-    return found;
+  constexpr bool kExtreme = operation == 2 || operation == 3 || operation > 6;
+  if (count < 2 * kSide) return combined_in_order<operation>(before, row, count);
+  if (kExtreme) {
+    int64_t missing = 0;
+    for (int64_t i = 0; i < count; ++i) missing += row[i] != row[i];
+    if (missing || before != before) return combined_in_order<operation>(before, row, count);
   }
   Element side[kSide];
   std::copy(row, row + kSide, side);
@@ -59,7 +70,8 @@ inline Element all_combined(const Element *row, int64_t count) {
   Element found = side[0];
   for (int64_t j = 1; j < kSide; ++j) found = combined<operation>(found, side[j]);
   for (; i < count; ++i) found = combined<operation>(found, row[i]);
-  return found;
+  if (kExtreme && found == 0) return combined_in_order<operation>(before, row, count);
+  return combined<operation>(before, found);
 }
 
 // Single elements whose ids never fall: those of one id are side by side.
@@ -75,7 +87,7 @@ int64_t combine_runs(const Rows &given) {
     last = id;
     int64_t end = i + 1;
     while (end < given.number && ids[end] == id) ++end;
-    result[id] = combined<operation>(result[id], all_combined<operation>(row + i, end - i));
+    result[id] = all_combined<operation>(result[id], row + i, end - i);
     if (given.sizes) given.sizes[id] += end - i;
     i = end;
   }

@@ -78,8 +78,9 @@ EACH_SET void cholesky(const T *a, int64_t n, T *upper, T *lower) {
       std::fill(lower, lower + n * n, not_a_number(T{}));
       return;
     }
-    const T pivot = above[k] = Numbers<T>::of(std::sqrt(square));
-    for (int64_t j = k + 1; j < n; ++j) above[j] = quotient(above[j], pivot);
+    const auto pivot = std::sqrt(square);
+    above[k] = Numbers<T>::of(pivot);
+    for (int64_t j = k + 1; j < n; ++j) above[j] = shared(above[j], pivot);
     for (int64_t i = k + 1; i < n; ++i) {
       T *__restrict row = upper + i * n;
       const T factor = conjugate(above[i]);
@@ -87,7 +88,8 @@ EACH_SET void cholesky(const T *a, int64_t n, T *upper, T *lower) {
     }
   }
   for (int64_t i = 0; i < n; ++i)
-    for (int64_t j = 0; j < n; ++j) lower[i * n + j] = j <= i ? conjugate(upper[j * n + i]) : T{};
+    for (int64_t j = 0; j < n; ++j)
+      lower[i * n + j] = j < i ? conjugate(upper[j * n + i]) : j == i ? upper[i * n + i] : T{};
 }
 
 // The length of a column of `count` numbers that stand `step` apart, in double precision.

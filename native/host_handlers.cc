@@ -1,44 +1,14 @@
 // The handlers of work that host code calls too: special functions (special.h), rows (arrays.h) and
 // random numbers (random.h), with the same results. The rows of a call are all but the last axis.
-#include <algorithm>
 #include <atomic>
 #include <new>
 
 #include "arrays.h"
-#include "handling.h"
+#include "host_handling.h"
 #include "random.h"
 #include "special.h"
 
 namespace {
-
-using Any = ffi::AnyBuffer;
-
-constexpr long kNumbersAtOnce = 1 << 13;  // of a task
-
-long total(Dims dims) {
-  long count = 1;
-  for (const int64_t size : dims) count *= size;
-  return count;
-}
-
-long width_of(Dims dims) {
-  need(dims.size() > 0, "rows");
-  return back(dims, 1);
-}
-
-long rows_of(Dims dims) { return width_of(dims) > 0 ? total(dims) / width_of(dims) : 0; }
-
-// Numbers for each row of `of`, as many as `each`.
-void need_of_rows(Dims of, Dims numbers, long each) {
-  need(total(numbers) == rows_of(of) * each, "a result for each row");
-}
-
-const char* at(const Any& buffer, long element) {
-  return static_cast<const char*>(buffer.untyped_data()) +
-         element * static_cast<long>(ffi::ByteWidth(buffer.element_type()));
-}
-
-char* at(ffi::Result<Any>& buffer, long element) { return const_cast<char*>(at(*buffer, element)); }
 
 // The kinds of arrays.h.
 int64_t kind_of(const Any& buffer) {
@@ -49,26 +19,6 @@ int64_t kind_of(const Any& buffer) {
     case ffi::S64: return 3;
     default: throw Unfit{"floats, doubles or integers of 32 or 64 bits"};
   }
-}
-
-bool is_wide(const Any& buffer) { return ffi::ByteWidth(buffer.element_type()) == 8; }
-
-// Runs body(from, to) for parts of `count` things of `size` numbers each.
-template <typename Body>
-void in_parts(ffi::ThreadPool pool, long count, long size, const Body& body) {
-  struct Parts {
-    const Body& body;
-    long count, each;
-  };
-  const long each = std::max(1L, kNumbersAtOnce / std::max(1L, size));
-  const Parts parts{body, count, each};
-  PoolWorkers workers(pool);
-  workers.run((count + each - 1) / each,
-              [](const void* given, long task) {
-                const Parts& all = *static_cast<const Parts*>(given);
-                all.body(task * all.each, std::min(all.count, (task + 1) * all.each));
-              },
-              &parts);
 }
 
 // Arguments and result have one shape and dtype.

@@ -325,7 +325,7 @@ int64_t of_kind(int64_t kind, Run run) {
 }  // namespace
 }  // namespace penstock
 
-int penstock_matrices_version() { return 4; }
+int penstock_matrices_version() { return 5; }
 
 int64_t penstock_matrices_substitute(int64_t kind, const void *a, int64_t a_step, const void *b,
                                      int64_t b_step, int64_t count, int64_t n, int64_t k, int64_t lower,

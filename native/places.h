@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
 #include <vector>
 
 namespace penstock {
@@ -28,6 +31,69 @@ int64_t flatten(const Index *positions, int64_t number, int64_t depth, const int
     rows[i] = row;
   }
   return -1;
+}
+
+// The first of `number` positions that is not inside of these sizes, -1 without one. `below`: what is below
+// zero is left alone. A position whose distance to 0 or to the last place is below zero is outside.
+template <typename Index>
+int64_t first_outside(const Index *positions, int64_t number, int64_t depth, const int64_t *sizes,
+                      bool below) {
+  using Bits = std::make_unsigned_t<Index>;
+  constexpr int64_t kMost = std::numeric_limits<Index>::max();
+  const Bits kept = below ? ~Bits(0) : 0;
+  Bits signs = 0;
+  for (int64_t axis = 0; axis < depth; ++axis) {
+    const Bits last = static_cast<Bits>(std::min(sizes[axis] - 1, kMost));
+    const Index *of = positions + axis;
+    if (depth == 1) {  // apart, for vectors
+      for (int64_t i = 0; i < number; ++i) {
+        const Bits place = static_cast<Bits>(of[i]);
+        signs |= (place & ~kept) | ((last - place) & ~(place & kept));
+      }
+    } else {
+      for (int64_t i = 0; i < number; ++i) {
+        const Bits place = static_cast<Bits>(of[i * depth]);
+        signs |= (place & ~kept) | ((last - place) & ~(place & kept));
+      }
+    }
+  }
+  if (static_cast<Index>(signs) >= 0) return -1;
+  for (int64_t i = 0; i < number; ++i, positions += depth)
+    for (int64_t axis = 0; axis < depth; ++axis)
+      if (positions[axis] < 0 ? !below : positions[axis] >= sizes[axis]) return i;
+  return -1;
+}
+
+// Rows of `width` elements at positions in the first `depth` axes of these sizes, zeros for those outside:
+// -1, or the first of these. Looked at ahead, positions are followed without a question at each.
+template <typename Index, typename Element>
+int64_t take_rows(const Element *from, const Index *positions, int64_t number, int64_t depth,
+                  const int64_t *sizes, int64_t width, Element *out) {
+  if (width == 1 && depth <= 2 && first_outside(positions, number, depth, sizes, false) < 0) {
+    if (depth == 1)
+      for (int64_t i = 0; i < number; ++i) out[i] = from[positions[i]];
+    else
+      for (int64_t i = 0; i < number; ++i)
+        out[i] = from[positions[2 * i] * sizes[1] + positions[2 * i + 1]];
+    return -1;
+  }
+  int64_t first = -1;
+  for (int64_t i = 0; i < number; ++i, positions += depth, out += width) {
+    uint64_t row = 0;  // which may wrap around outside
+    bool inside = true;
+    for (int64_t axis = 0; axis < depth; ++axis) {
+      inside &= is_inside(positions[axis], sizes[axis]);
+      row = row * static_cast<uint64_t>(sizes[axis]) + static_cast<uint64_t>(positions[axis]);
+    }
+    if (inside) {
+      std::memcpy(out, from + row * static_cast<uint64_t>(width),
+                  static_cast<size_t>(width) * sizeof(Element));
+    } else {
+      if (first < 0) first = i;
+      std::fill_n(out, width, Element());
+    }
+  }
+  return first;
 }
 
 // The different ones of numbers in [0, rows), rising, and which of them each is: how many there are, -1

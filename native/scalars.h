@@ -48,6 +48,15 @@ Complex<Real> quotient(Complex<Real> a, Complex<Real> b) {
 }
 
 template <typename T>
+T shared(T a, T b) {
+  return a / b;
+}
+template <typename Real>
+Complex<Real> shared(Complex<Real> a, Real b) {
+  return {a.re / b, a.im / b};
+}
+
+template <typename T>
 T size_of(T x) {
   return std::abs(x);
 }

@@ -38,6 +38,8 @@ typedef float Unaligned
 static const long LANES = PENSTOCK_VECTOR_BYTES / 4;
 static const long COLUMNS = 2 * LANES;  // of a panel of b
 static const int LINE = LANES < 16 ? 2 : 1;  // vectors of a pair that one prefetch asks for
+static const int LINES = 128 / PENSTOCK_VECTOR_BYTES;  // vectors of two lines: processors bring them in pairs
+static const long BESIDE = 16;  // floats of a line: columns no further apart are read one after the other
 static const long WAY = 1024;  // floats: rows so far apart, or a multiple, share one set of the first cache
 static const long FEW_ROWS = ROWS < 7 ? ROWS : 7;  // of those, which a set has room for
 static const long PANELS = WIDE_ROWS > 0 ? 2 : 1;  // that a tile works on at most
@@ -163,8 +165,8 @@ static __attribute__((noinline)) void store_part(const Tile& t, const float* sum
     }
 }
 
-// How rows and columns of a lie. FAR: columns apart, as pixels do in the gradient by a filter; then
-// the processor does not see what comes next by itself. SPREAD: rows anywhere.
+// How rows and columns of a lie. FAR: columns more than BESIDE apart, as pixels do in the gradient by
+// a filter; then the processor does not see what comes next by itself. SPREAD: rows anywhere.
 enum Lie { NEAR, FAR, SPREAD };
 
 template <int R, int V, Lie LIE>
@@ -191,12 +193,15 @@ static void tile(const Tile& t) {
 #pragma GCC unroll 8
     for (int g = 0; g < POINTERS; ++g)
       a[g] = t.a + t.starts[s] + (LIE == SPREAD ? t.a_rows[g] : EACH * g * row);
+    // What a step does beside its sums is a fifth of its instructions, and where two threads share a
+    // core, which instructions there are is what limits it.
+#pragma GCC unroll 4
     for (long k = 0; k < t.length; ++k) {
       Vector right[V];
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) right[v] = load(b[v / 2] + v % 2 * LANES);
 #pragma GCC unroll 4
-      for (int v = 0; v < V; v += LINE) __builtin_prefetch(b[v / 2] + ahead + v % 2 * LANES);
+      for (int v = 0; v < V; v += LINES) __builtin_prefetch(b[v / 2] + ahead + v % 2 * LANES);
 #pragma GCC unroll 16
       for (int i = 0; i < R; ++i) {
         const Vector left = splat(a[i / EACH][i % EACH * row]);
@@ -264,18 +269,22 @@ static void tile(const Tile& t) {
 
 typedef void (*TileFunction)(const Tile&);
 
-#define PENSTOCK_TILES(R) {tile<R, 1, FAR>, tile<R, 2, FAR>}
-static const TileFunction TILES[][2] = {
-    PENSTOCK_TILES(1), PENSTOCK_TILES(2),  PENSTOCK_TILES(3),  PENSTOCK_TILES(4),
-    PENSTOCK_TILES(5), PENSTOCK_TILES(6),
+#define PENSTOCK_TILES(R) {tile<R, 1, LIE>, tile<R, 2, LIE>}
+template <Lie LIE>
+static inline void run_narrow_tile(long rows, const Tile& t) {
+  static const TileFunction tiles[][2] = {
+      PENSTOCK_TILES(1), PENSTOCK_TILES(2),  PENSTOCK_TILES(3),  PENSTOCK_TILES(4),
+      PENSTOCK_TILES(5), PENSTOCK_TILES(6),
 #if defined(__AVX512F__) || defined(__aarch64__)
-    PENSTOCK_TILES(7), PENSTOCK_TILES(8),  PENSTOCK_TILES(9),  PENSTOCK_TILES(10),
-    PENSTOCK_TILES(11), PENSTOCK_TILES(12),
+      PENSTOCK_TILES(7), PENSTOCK_TILES(8),  PENSTOCK_TILES(9),  PENSTOCK_TILES(10),
+      PENSTOCK_TILES(11), PENSTOCK_TILES(12),
 #endif
 #if defined(__AVX512F__)
-    PENSTOCK_TILES(13), PENSTOCK_TILES(14),
+      PENSTOCK_TILES(13), PENSTOCK_TILES(14),
 #endif
-};
+  };
+  tiles[rows - 1][t.columns > LANES](t);
+}
 
 #if defined(__AVX512F__)
 #define PENSTOCK_WIDE_TILES(R) {tile<R, 4, NEAR>, tile<R, 4, FAR>}
@@ -284,14 +293,14 @@ static inline void run_wide_tile(long rows, const Tile& t) {
       PENSTOCK_WIDE_TILES(1), PENSTOCK_WIDE_TILES(2), PENSTOCK_WIDE_TILES(3),
       PENSTOCK_WIDE_TILES(4), PENSTOCK_WIDE_TILES(5), PENSTOCK_WIDE_TILES(6),
   };
-  tiles[rows - 1][t.a_col != 1](t);
+  tiles[rows - 1][t.a_col > BESIDE](t);
 }
 #else
 static inline void run_wide_tile(long, const Tile&) { __builtin_unreachable(); }
 #endif
 
 static inline void run_tile(long rows, const Tile& t) {
-  TILES[rows - 1][t.columns > LANES](t);
+  t.a_col > BESIDE ? run_narrow_tile<FAR>(rows, t) : run_narrow_tile<NEAR>(rows, t);
 }
 
 static const long SPREAD_ROWS = 6;  // of a tile at most: each has a pointer

@@ -34,7 +34,9 @@ inline Gradient gradient_of(const UpdateGroup& group, float* panels, const Gradi
   g.right.count = up(p.n, COLUMNS);
   g.packs = up(g.right.count, PANELS_AT_ONCE);
   const long work = most(1, p.k * g.right.count * COLUMNS);
-  const long rows = least(GRADIENT_ELEMENTS / p.n, GRADIENT_WORK / work) / ROWS * ROWS;
+  const long most_rows = least(GRADIENT_ELEMENTS / p.n, GRADIENT_WORK / work);
+  const long strip = fill_wide(most_rows) ? LEAST_STRIP : ROWS;  // of whole tiles
+  const long rows = most_rows / strip * strip;
   const long shared = up(p.m, LEAST_BLOCKS);  // so that threads end together
   g.tasks = up(p.m, most(least(least(rows, shared), BLOCK_ROWS), ROWS));
   g.rows = up(p.m, g.tasks);

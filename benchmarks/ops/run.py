@@ -1,7 +1,7 @@
 """Times every raw operation beside TensorFlow, both in one run, and writes docs/ops_speed.md.
 
     python -m benchmarks.ops.run --tensorflow PATH      # PATH: an interpreter that has TensorFlow
-    python -m benchmarks.ops.run --tensorflow PATH Conv2D strings --forms eager --sizes 1000
+    python -m benchmarks.ops.run --tensorflow PATH Conv2D strings --forms eager --sizes 1000 65536
     python -m benchmarks.ops.run --page                 # only write the page again
 
 From the repository's root. Names are operations or families of `calls.txt`; without any, all are
@@ -12,7 +12,7 @@ decides nothing.
 
 Figures are kept in results.json beside this file as they come: a run that is stopped goes on where
 it was. --again measures anew; --above measures what is above the limit once more, and keeps the
-smaller figures. `reasons.txt` says why a row is above the limit, `left_out.txt` why an operation
+smaller figures; --results keeps them in another file and leaves the page alone. `reasons.txt` says why a row is above the limit, `left_out.txt` why an operation
 has no call.
 """
 
@@ -34,7 +34,7 @@ from typing import Any
 from benchmarks.ops import page
 from benchmarks.ops.values import HERE, entries
 
-SIZES = (10, 1000, 1_000_000)
+SIZES = (10, 1000, 65_536, 1_000_000)  # the third is where host, threads and XLA take turns
 FORMS = ("eager", "function", "jit")
 CLOSE = 0.9  # ratios above it are measured again
 RESULTS = HERE / "results.json"
@@ -106,20 +106,20 @@ def jobs(
             yield key, {"op": operation, "args": text, "n": n, "form": form, "gradient": gradient}
 
 
-def read() -> dict[str, Any]:
+def read(results: Path = RESULTS) -> dict[str, Any]:
     """What is measured so far: {"about": ..., "rows": {key: row}}."""
-    if RESULTS.exists():
-        return dict(json.loads(RESULTS.read_text()))
+    if results.exists():
+        return dict(json.loads(results.read_text()))
     return {"about": {}, "rows": {}}
 
 
-def write(found: dict[str, Any]) -> None:
+def write(found: dict[str, Any], results: Path = RESULTS) -> None:
     """Keep the results, one row a line."""
     rows = ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in found["rows"].items())
     text = f'{{"about": {json.dumps(found["about"])},\n"rows": {{\n{rows}\n}}}}\n'
-    temporary = RESULTS.with_suffix(".new")
+    temporary = results.with_suffix(".new")
     temporary.write_text(text)
-    temporary.replace(RESULTS)
+    temporary.replace(results)
 
 
 def about(tensorflow: str) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def about(tensorflow: str) -> dict[str, Any]:
 
 def run(args: argparse.Namespace) -> None:
     """Measure what is asked for and not known yet."""
-    found = read()
+    found = read(args.results)
     found["about"] = {**found["about"], **about(args.tensorflow)}
     loads = found["about"].setdefault("loads", [])
     ours = Worker(sys.executable, "penstock", args.patience)
@@ -159,8 +159,8 @@ def run(args: argparse.Namespace) -> None:
         print(key, json.dumps(found["rows"][key]), flush=True)
         if count % 50 == 0:
             loads.append(round(os.getloadavg()[0], 1))
-            write(found)
-    write(found)
+            write(found, args.results)
+    write(found, args.results)
     ours.close()
     theirs.close()
 
@@ -175,6 +175,7 @@ def main() -> None:
     parser.add_argument("--forms", nargs="+", choices=FORMS, default=FORMS)
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
     parser.add_argument("--parts", choices=("both", "forward", "gradient"), default="both")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the file of the figures")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.03, help="for a figure, at least")
     parser.add_argument("--patience", type=float, default=60, help="seconds for one answer")
@@ -186,7 +187,8 @@ def main() -> None:
         if not args.tensorflow:
             parser.error("--tensorflow: the interpreter that has TensorFlow")
         run(args)
-    page.write(read())
+    if args.page or args.results == RESULTS:
+        page.write(read(args.results))
 
 
 if __name__ == "__main__":

@@ -24,3 +24,23 @@ def test_boundaries_are_those_of_a_node_def():
 
 def test_a_float_beyond_float32_is_infinite():
     assert np.isinf(tf.nn.leaky_relu(tf.constant([-1.0]), 1e40).numpy()).all()
+
+
+def test_zeros_of_both_signs_are_different_attributes():
+    """They are equal, and a kernel that is kept for one must not serve the other."""
+    x = tf.constant([-1.0])
+
+    def both(x):
+        leaky = tf.raw_ops.LeakyRelu
+        return [leaky(features=x, alpha=alpha) for alpha in (0.0, -0.0, np.float32(-0.0), 0)]
+
+    def signs(results):
+        return [bool(np.signbit(r)[0]) for r in results]
+
+    want = [True, False, False, True]
+    assert signs(both(x)) == want
+    for jit in (False, True):
+        function = tf.function(both, jit_compile=jit)
+        assert [signs(function(x)) for _ in range(3)] == [want] * 3
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        assert signs(session.run(both(tf.constant([-1.0])))) == want

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
-from penstock.core import determinism, eager
+from penstock.core import determinism, host_runs
 from penstock.core.host_sizes import single_limit
 from penstock.types import dtypes as dt
 
@@ -33,7 +33,7 @@ def test_half_precision_is_compiled():
 
 
 def test_an_accelerator_computes(monkeypatch):
-    monkeypatch.setattr(eager, "_host_computes", lambda: False)
+    monkeypatch.setattr(host_runs, "host_computes", lambda: False)
     assert not isinstance(_twice(np.ones(LARGE + 1, np.float32)), np.ndarray)
 
 

@@ -1,5 +1,8 @@
 """LAPACK uses one thread for matrices that are not large, and what was set before afterwards."""
 
+import contextlib
+import functools
+import signal
 import threading
 
 import numpy as np
@@ -17,9 +20,7 @@ class _Fake:
         self.seen: list[int] = []
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> lapack.Library:
-        found = object.__new__(lapack.Library)
-        found.get, found._set = (lambda: self.count), self.set
-        found._lock, found._before, found._holders = threading.Lock(), 0, 0
+        found = lapack.Library(lambda: self.count, self.set)
         monkeypatch.setattr(lapack, "library", lambda package: found)
         return found
 
@@ -36,9 +37,42 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> _Fake:
 
 
 def test_nested_holders_give_back_what_was_set_before_the_first(threads: _Fake) -> None:
-    with lapack.one_thread("numpy"), lapack.one_thread("numpy"):
-        assert threads.count == 1
-    assert threads.seen == [1, 4]
+    inner = functools.partial(lapack.on_one_thread, "numpy", lambda: threads.count)
+    assert lapack.on_one_thread("numpy", inner) == 1
+    assert threads.seen == [1, 1, 1, 4]
+
+
+def test_holders_that_end_in_another_order_give_it_back_too(threads: _Fake) -> None:
+    begun, first_ends = threading.Barrier(2), threading.Event()
+
+    def first() -> None:
+        begun.wait()
+        first_ends.wait()
+
+    one = threading.Thread(target=lapack.on_one_thread, args=("numpy", first))
+    one.start()
+    lapack.on_one_thread("numpy", lambda: (begun.wait(), first_ends.set(), one.join()))
+    assert threads.count == 4
+
+
+def test_no_interrupt_leaves_the_limit_behind() -> None:
+    counts = [4]
+    found = lapack.Library(functools.partial(counts.__getitem__, -1), counts.append)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for i in range(400):
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, 1e-5 + i * 1e-7)
+                while True:
+                    found.alone(int)
+            assert counts[-1] == 4
+            del counts[:-1]
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_a_failed_call_gives_the_threads_back(threads: _Fake) -> None:
@@ -92,6 +126,5 @@ def test_the_libraries_of_this_installation_take_the_limit() -> None:
     if found is None:
         pytest.skip("NumPy brings no OpenBLAS here, or the environment sets its threads")
     before = found.get()
-    with found.one_thread():
-        assert found.get() == 1
+    assert found.alone(found.get) == 1
     assert found.get() == before

@@ -246,3 +246,31 @@ def test_factors_of_numbers_near_the_ends_of_their_range(dtype, scale):
     q, r = tf.linalg.qr(a)
     np.testing.assert_allclose(q.numpy().T @ q.numpy(), np.eye(2), atol=1e-6)
     assert np.isfinite(r.numpy()).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gradients_of_factors_with_zeros_on_the_diagonal(dtype):
+    """Infinite where each step of the factorization divides by them, as in TensorFlow."""
+    inf, nan = np.inf, np.nan
+    cases = [
+        ([[0, 0], [1, 2]], [[1, 0], [1, 1]], [[-inf, inf], [inf, 0.25]]),
+        ([[0]], [[1]], [[nan]]),
+        ([[2, 0], [1, 0]], [[1, 0], [1, 1]], [[nan, nan], [nan, nan]]),
+        (
+            [[2, 0, 0], [1, 0, 0], [1, 1, 1]],
+            [[1, 0, 0], [1, 1, 0], [1, 2, 3]],
+            [[nan, nan, inf], [nan, inf, -inf], [inf, -inf, 1.5]],
+        ),
+    ]
+    for factor, grad, want in cases:
+        factor, grad = (np.array([x], dtype) for x in (factor, grad))
+        found = tf.raw_ops.CholeskyGrad(l=factor, grad=grad)
+        np.testing.assert_array_equal(found, [want])
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_zeros_of_complex_factors_have_their_signs(dtype):
+    a = np.array([[2, 1j], [complex(-0.0, -1), complex(3, -0.0)]], dtype)
+    found = tf.linalg.cholesky(a).numpy()
+    assert not np.signbit(found.diagonal().imag).any()
+    assert np.signbit(found[1, 0].real)

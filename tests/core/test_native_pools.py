@@ -199,3 +199,39 @@ def test_what_functions_return_is_looked_at(monkeypatch):
         monkeypatch.setattr(LIBRARY, "function", lambda _: None)
         assert call() is None
         monkeypatch.undo()
+
+
+def run_in_a_graph(op_name, *arrays, **attrs):
+    """What an operation gives in a graph that knows no shapes."""
+    names = ("orig_input", "orig_output", "grad")
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        inputs = [v1.placeholder_with_default(a, None) for a in arrays]
+        given = dict(zip(names, inputs, strict=True))
+        return session.run(getattr(tf.raw_ops, op_name)(**given, **attrs))
+
+
+@pytest.mark.parametrize("native", ["1", "0"])
+@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (1, 2, 3, 1), (2, 2)])
+@pytest.mark.parametrize("op_name", ["MaxPoolGrad", "MaxPoolGradV2", "MaxPoolGradGrad"])
+def test_gradients_in_graphs_refuse_other_shapes(op_name, shape, native, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", native)
+    x, y, wrong = (np.ones(s, np.float32) for s in ((1, 4, 4, 1), (1, 2, 2, 1), shape))
+    attrs = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}
+    grad = x if op_name == "MaxPoolGradGrad" else y
+    assert run_in_a_graph(op_name, x, y, grad, **attrs).size in (4, 16)
+    for given in ((x, wrong, grad), (x, y, wrong)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=op_name):
+            run_in_a_graph(op_name, *given, **attrs)
+
+
+@pytest.mark.parametrize("native", ["1", "0"])
+def test_gradients_of_means_in_graphs_refuse_other_shapes(native, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", native)
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        grad = v1.placeholder_with_default(np.ones((1, 1, 1, 1), np.float32), None)
+        given = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}
+        op = tf.raw_ops.AvgPoolGrad(orig_input_shape=[1, 4, 4, 1], grad=grad, **given)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="AvgPoolGrad: expected"):
+            session.run(op)

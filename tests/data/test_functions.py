@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
+from penstock.data import run
 
 D = tf.data.Dataset
 
@@ -364,3 +365,41 @@ def test_enumerate_in_a_function():
         return found
 
     assert int(f(D.range(5))) == 60
+
+
+def drawn(i):
+    return tf.random.uniform([], seed=3)
+
+
+def checked(i):
+    with tf.control_dependencies([tf.debugging.assert_less(i, tf.constant(9, tf.int64))]):
+        return tf.cond(i > 1, lambda: tf.random.uniform([], seed=5), lambda: 0.0)
+
+
+@pytest.mark.parametrize("function", [drawn, checked])
+def test_the_next_epoch_makes_no_plan(function, monkeypatch):
+    dataset = D.range(4).map(function)
+    first = list(dataset.as_numpy_iterator())
+    made = []
+    make = run.make_plan
+    monkeypatch.setattr(run, "make_plan", lambda *a, **k: made.append(a) or make(*a, **k))
+    second = list(dataset.as_numpy_iterator())
+    assert made == []
+    assert first == second
+
+
+def test_iterators_draw_each_for_itself():
+    """Though they share the plan of the function."""
+    dataset = D.range(4).map(drawn)
+    alone = list(dataset.as_numpy_iterator())
+    a, b = iter(dataset), iter(dataset)
+    taken = [float(next(each)) for each in (a, b, a, a, b, b)]
+    assert len(set(alone)) == 4
+    np.testing.assert_array_equal(taken, [alone[i] for i in (0, 0, 1, 2, 1, 2)])
+
+
+def test_what_a_function_changes_stays_changed():
+    total = tf.Variable(0, dtype=tf.int64)
+    dataset = D.range(3).map(lambda i: total.assign_add(i))
+    assert list(dataset.as_numpy_iterator()) == [0, 1, 3]
+    assert list(dataset.as_numpy_iterator()) == [3, 4, 6]

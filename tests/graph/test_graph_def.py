@@ -159,6 +159,34 @@ def test_messages_of_an_operation():
         x.op.get_attr("nope")
 
 
+def test_an_attribute_set_to_a_message():
+    with tf.Graph().as_default() as graph:
+        x = tf.constant(2.0, name="x")
+        y = tf.square(x, name="y")
+    y.op._set_attr("_mine", tf.compat.v1.AttrValue(s=b"text"))
+    many = tf.compat.v1.AttrValue(list=tf.compat.v1.AttrValue.ListValue(i=[3, 4]))
+    y.op._set_attr("_many", many)
+    assert y.op.get_attr("_mine") == b"text"
+    assert y.op.get_attr("_many") == [3, 4]
+    written = as_graph_def(graph).node[1].attr
+    assert written["_mine"].s == b"text"
+    assert list(written["_many"].list.i) == [3, 4]
+
+
+def test_a_gradient_rule_named_by_a_message():
+    @tf.RegisterGradient("TimesTenFromAMessage")
+    def rule(op, grad):
+        return 10.0 * grad
+
+    with tf.Graph().as_default():
+        x = tf.constant(2.0)
+        y = tf.square(x)
+        y.op._set_attr("_gradient_op_type", tf.compat.v1.AttrValue(s=b"TimesTenFromAMessage"))
+        (found,) = tf.gradients(y, x)
+        with tf.compat.v1.Session() as session:
+            assert session.run(found) == 10.0
+
+
 def test_write_graph(tmp_path):
     graph = build("arithmetic")
     text = tf.io.write_graph(graph, tmp_path / "a" / "b", "g.pbtxt")

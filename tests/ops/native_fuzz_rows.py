@@ -333,6 +333,35 @@ def truncated(draw):
         np.testing.assert_array_equal(found, wanted)
 
 
+def places(draw):
+    """Positions, some of them outside, and the rows that stand at them."""
+    depth, width = draw.one(1, 2, 3), draw.one((), (1,), (7,), (2, 3))
+    sizes = tuple(int(draw.rng.integers(1, 30)) for _ in range(depth))
+    params = draw.rng.integers(0, 100, (*sizes, *width))
+    params = params.astype(draw.one(np.float32, np.int8, np.float16, np.int64, np.complex128))
+    count, kind = draw.one(0, 1, 50, 20_000), draw.one(np.int32, np.int64)
+    where = np.stack([draw.rng.integers(0, n, count) for n in sizes], -1).astype(kind)
+    for _ in range(draw.one(0, 0, 2) if count else 0):
+        where[draw.rng.integers(0, count), draw.rng.integers(0, depth)] = draw.one(
+            -1, 30, 2**31 - 1
+        )
+    low, high = where < 0, where >= np.array(sizes)
+    bad = (low | high).any(-1)
+    wanted = params[tuple(np.where(bad[:, None], 0, where).T)]
+    wanted[bad] = 0
+    first = int(bad.argmax()) if bad.any() else -1
+    above = high.any(-1)
+    outs = [result(wanted.shape, params.dtype), result((), np.int64)]
+    for rows, found in each(compiled("taken", outs, params, where)):
+        np.testing.assert_array_equal(rows, wanted)
+        assert found == first
+    limits = np.array(sizes, np.int64)
+    for below, marked in ((False, bad), (True, above)):
+        call = compiled("outside", outs[1], where, sizes=limits, below=np.bool_(below))
+        for (found,) in each(call):
+            assert found == (int(marked.argmax()) if marked.any() else -1)
+
+
 CASES = {
     "attention": attention,
     "layer normalisation": layer_norm,
@@ -345,4 +374,5 @@ CASES = {
     "n-th of rows": nth,
     "among the top of rows": among,
     "truncated normal numbers": truncated,
+    "positions": places,
 }

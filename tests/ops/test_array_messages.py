@@ -217,3 +217,13 @@ def test_words_in_a_graph(call: Call, words: str) -> None:
 def test_words_about_the_shape_of_a_placeholder(shape: Any, error: Any, words: str) -> None:
     with tf.Graph().as_default(), pytest.raises(error, match=words):
         tf.compat.v1.placeholder(tf.float32, shape)
+
+
+def test_paddings_beyond_all_sizes():
+    """They had wrapped around, with a warning."""
+    paddings = tf.constant([[2**62, 2**62]], tf.int64)
+    for op in (tf.raw_ops.Pad, lambda **given: tf.raw_ops.PadV2(**given, constant_values=1.0)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="sizes below 2"):
+            op(input=np.zeros(2, np.float32), paddings=paddings)
+        with pytest.raises(ValueError, match="sizes below 2"):
+            tf.function(lambda x, op=op: op(input=x, paddings=paddings))(tf.zeros([2]))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
+from penstock.core import native_images
 from penstock.ops import image_resampling
 
 RNG = np.random.default_rng(0)
@@ -188,3 +189,27 @@ def test_an_infinite_pixel_reaches_as_far_as_the_kernel(kernel, wanted):
         images=image, size=[1, 4], scale=[1.0, 1.0], translation=[0.0, 0.0], kernel_type=kernel
     )
     np.testing.assert_allclose(found.numpy().reshape(-1), np.float32(wanted), rtol=1e-6)
+
+
+@pytest.mark.parametrize("half_pixel_centers", [False, True])
+@pytest.mark.parametrize("pixel", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("op_name", ["ResizeBilinear", "ResizeBicubic", "ResizeArea"])
+def test_a_pixel_that_is_not_finite_reaches_as_far_without_native_code(
+    op_name, pixel, half_pixel_centers, monkeypatch
+):
+    if not native_images.LIBRARY.is_in_use():
+        pytest.skip("the native libraries are not built")
+    image = np.ones((1, 60, 5, 1), np.float32)
+    image[0, 2, 2, 0] = pixel
+    flags = {} if op_name == "ResizeArea" else {"half_pixel_centers": half_pixel_centers}
+
+    def resized():
+        op = getattr(tf.raw_ops, op_name)
+        sizes = ([8, 8], [2, 3], [60, 5], [70, 4])
+        return [op(images=image, size=size, **flags).numpy() for size in sizes]
+
+    want = resized()
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
+    for found, wanted in zip(resized(), want, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+        assert np.isfinite(wanted[0, -1]).all()  # far from the pixel

@@ -111,6 +111,13 @@ CALLS = {
     ),
     "extreme": Call([(LONG, (3,))], of((3, 7)), flags(least=True), ("a0", "least")),
     "nth": Call(of((3,)), of((3, 7)), {"place": np.int64(2)}, ("a0", "place")),
+    "outside": Call(
+        [(LONG, ())], [(np.int32, (5, 2))], {"sizes": np.array([3, 4], LONG), **flags(below=False)},
+        ("a0", "below"),
+    ),
+    "taken": Call(
+        [(FLOAT, (5, 2)), (LONG, ())], [(FLOAT, (3, 4, 2)), (LONG, (5, 2))], {}, ("a0", "a1")
+    ),
     "truncated": Call(
         of((5, 4)), [(np.uint64, (3,))], {"reserved": np.int64(FEW)}, ("r0", "reserved")
     ),

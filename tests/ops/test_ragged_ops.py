@@ -311,3 +311,59 @@ def test_second_derivatives_of_to_tensor_in_functions_of_any_size():
         return outer.gradient(first, values)
 
     assert second(tf.constant([1.0, 2.0, 3.0])).numpy().tolist() == [30.0, 480.0, 2430.0]
+
+
+LAST, FIRST = 2**63 - 1, -(2**63)
+
+
+@pytest.mark.parametrize("native", ["1", "0"])
+@pytest.mark.parametrize(
+    ("start", "limit", "delta", "row"),
+    [
+        (LAST - 2, LAST, 1, [LAST - 2, LAST - 1]),
+        (FIRST, FIRST + 2, 1, [FIRST, FIRST + 1]),
+        (FIRST, LAST, LAST, [FIRST, -1, LAST - 1]),
+        (FIRST, LAST, 2**62, [FIRST, -(2**62), 0, 2**62]),
+        (LAST, FIRST, FIRST, [LAST, -1]),
+        (LAST, FIRST, -LAST, [LAST, 0, -LAST]),
+        (LAST, LAST - 3, -1, [LAST, LAST - 1, LAST - 2]),
+        (0, FIRST, FIRST, [0]),
+        (LAST, FIRST, 1, []),
+    ],
+)
+def test_ranges_up_to_the_ends_of_int64(start, limit, delta, row, native, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", native)
+    numbers = {n: np.int64(v) for n, v in (("starts", start), ("limits", limit), ("deltas", delta))}
+    for call in (RAW.RaggedRange, tf.function(RAW.RaggedRange)):
+        splits, values = call(**numbers)
+        assert splits.numpy().tolist() == [0, len(row)]
+        assert values.numpy().tolist() == row
+
+
+@pytest.mark.parametrize("native", ["1", "0"])
+def test_a_step_of_zero_is_none_where_there_are_no_rows(native, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", native)
+    none = np.zeros(0, np.int32)
+    splits, values = RAW.RaggedRange(starts=none, limits=none, deltas=0)
+    assert splits.numpy().tolist() == [0]
+    assert values.shape == [0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Requires delta != 0"):
+        RAW.RaggedRange(starts=np.zeros(1, np.int32), limits=np.zeros(1, np.int32), deltas=0)
+
+
+def test_sizes_that_no_memory_holds():
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="OOM when allocating"):
+        tf.ragged.range(np.int64(2**62))
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="OOM when allocating"):
+        RAW.SparseFillEmptyRows(
+            indices=np.zeros((0, 2), np.int64), values=np.zeros(0, np.float32),
+            dense_shape=np.array([2**62, 1]), default_value=0.0,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("native", ["1", "0"])
+@pytest.mark.parametrize("count", [2, 4])
+def test_weights_of_a_bincount_are_as_many_as_the_values(count, native, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", native)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"one for each of 3 .* got {count}"):
+        RAW.RaggedBincount(splits=[0, 2, 3], values=[0, 1, 2], size=3, weights=[1.0] * count)

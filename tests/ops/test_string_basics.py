@@ -332,3 +332,12 @@ def test_fingerprint():
         tf.fingerprint("a")
     with pytest.raises(BAD, match="Unsupported fingerprint method: x"):
         tf.fingerprint(["a"], method="x")
+
+
+def test_an_axis_known_late_that_does_not_exist():
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        axis = v1.placeholder(tf.int32, None)
+        joined = tf.raw_ops.ReduceJoin(inputs=[["a"]], reduction_indices=axis)
+        with pytest.raises(tf.errors.OutOfRangeError, match="Invalid reduction dimension 2"):
+            session.run(joined, {axis: [2]})

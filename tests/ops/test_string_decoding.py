@@ -303,3 +303,20 @@ def test_examples_in_json_are_those_of_protobuf_s_parser(text, monkeypatch):
     found = outcome()
     monkeypatch.setattr(string_messages, "_plain_json_example", lambda text: None)
     assert outcome() == found
+
+
+@pytest.mark.parametrize("others", ["", ', "b": {"bytesList": {"value": ["YQ=="]}}'])
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_numbers_that_are_rounded_to_the_largest_float(sign, others):
+    """Those of plain features, and those that protobuf's parser reads."""
+
+    def read(digits):
+        features = f'{{"a": {{"floatList": {{"value": [{digits}]}}}}{others}}}'
+        text = f'{{"features": {{"feature": {features}}}}}'
+        message = tf.raw_ops.DecodeJSONExample(json_examples=text).numpy()
+        return list(tf.train.Example.FromString(message).features.feature["a"].float_list.value)
+
+    largest = float(np.finfo(np.float32).max)
+    assert read(f"{sign}3.4028235e38") == [float(f"{sign}{largest}")]
+    with pytest.raises(BAD, match="Float value too"):
+        read(f"{sign}3.4028235677973366e38")

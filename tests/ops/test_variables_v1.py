@@ -147,3 +147,13 @@ def test_a_counter_does_not_count_past_its_dtype():
         tf.raw_ops.ResourceCountUpTo(resource=counter.handle, limit=2, T=tf.int64)
     assert counter.count_up_to(2**31 - 1).numpy() == 0
     assert counter.numpy() == 1
+
+
+def test_variables_whose_name_is_empty_share_their_state():
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        first, second = v1.Variable(1.0, name=""), tf.Variable(2.0, name="")
+        assert [v.name for v in (first, second)] == [":0", ":0"]
+        assert [v.initializer.name for v in (first, second)] == ["Assign", "Assign_1"]
+        session.run(second.initializer)
+        assert session.run([first, second]) == [2.0, 2.0]
+        graph.as_graph_def()

@@ -27,9 +27,9 @@ def compiled(monkeypatch):
     sizes = []
     original = Executable.__init__
 
-    def noted(self, region):
+    def noted(self, region, **options):
         sizes.append(len(region.nodes))
-        original(self, region)
+        original(self, region, **options)
 
     monkeypatch.setattr(Executable, "__init__", noted)
     return sizes

@@ -348,3 +348,30 @@ def test_a_loop_of_nothing_but_rounds_ends_with_its_step():
         with pytest.raises(tf.errors.DeadlineExceededError, match="NextIteration"):
             session.run(end, {start: 1, goes_on: True}, options=options)
         assert session.run(end, {start: 2, goes_on: False}) == 2
+
+
+@pytest.fixture
+def first_kind():
+    v1.disable_control_flow_v2()
+    yield
+    v1.enable_control_flow_v2()
+
+
+def test_predicates_of_the_first_kind_are_scalars(first_kind):
+    """A vector of one element is taken by the other kind alone."""
+
+    def chosen(pred):
+        return v1.cond(pred, lambda: tf.constant(1.0), lambda: tf.constant(2.0))
+
+    with tf.Graph().as_default(), v1.Session() as session:
+        assert session.run(chosen(tf.constant(True))) == 1.0
+        with pytest.raises(ValueError, match="Shape must be rank 0 but is rank 1"):
+            chosen(tf.constant([True]))
+        with pytest.raises(TypeError, match="type int32 that does not match"):
+            chosen(tf.constant(1))
+        pred = v1.placeholder(tf.bool)
+        late = chosen(pred)
+        assert session.run(late, {pred: False}) == 2.0
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(late, {pred: [True]})
+    assert tf.function(lambda: chosen(tf.constant([True])))().numpy() == 1.0

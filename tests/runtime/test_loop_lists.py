@@ -175,3 +175,24 @@ def test_what_the_reverse_asks_of_a_list_is_asked_in_the_round():
     ]
     assert pushed
     assert tf.variant not in pushed
+
+
+@pytest.mark.parametrize("rounds", [1, 3, 4])
+def test_elements_of_different_shapes_beside_a_conditional(rounds):
+    """The round is compiled in parts: no part may hold the list to the shape that it saw first."""
+
+    @tf.function
+    def run(x, n):
+        parts = tf.TensorArray(tf.float32, 0, dynamic_size=True, infer_shape=False)
+        for i in tf.range(n):
+            x = tf.cond(x > 10.0, lambda x=x: x / 2.0, lambda x=x: x * 3.0)
+            parts = parts.write(i, tf.fill([i + 1], x))
+        return parts.concat()
+
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        found = run(x, tf.constant(rounds))
+    wanted = [6.0, *[18.0] * 2, *[9.0] * 3, *[27.0] * 4][: len(found)]
+    np.testing.assert_allclose(found, wanted)
+    np.testing.assert_allclose(tape.gradient(found, x), sum(wanted) / 2.0)

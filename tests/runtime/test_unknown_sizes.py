@@ -17,9 +17,9 @@ def compiled(monkeypatch):
     found = []
     original = Executable.__init__
 
-    def noted(self, region):
+    def noted(self, region, **options):
         found.append([n.type for n in region.nodes])
-        original(self, region)
+        original(self, region, **options)
 
     monkeypatch.setattr(Executable, "__init__", noted)
     return found

@@ -226,3 +226,10 @@ def test_numbers_of_audio_stand_in_its_scope():
         v1.summary.audio("a", np.zeros([2, 4, 1], np.float32), 8.0)
         names = {op.name for op in graph.get_operations()}
     assert names == {"a/tag", "a/tensor", "a/sample_rate", "a"}
+
+
+def test_values_without_a_tag_do_not_exclude_each_other():
+    one = v1.Summary(value=[v1.Summary.Value(simple_value=1.0)]).SerializeToString()
+    with v1.Session() as session:
+        merged = session.run(tf.raw_ops.MergeSummary(inputs=[one, one]))
+    assert [v.simple_value for v in v1.Summary.FromString(merged).value] == [1.0, 1.0]

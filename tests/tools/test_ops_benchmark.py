@@ -57,17 +57,44 @@ def test_only_close_rows_are_measured_again(ours, rounds):
     assert row == {"tf_us": 4.0, "ps_us": ours}
 
 
+def test_sizes_are_chosen_and_results_may_lack_one(tmp_path, monkeypatch):
+    """Another file has its own rows and leaves the page alone; each row keeps its size."""
+    sizes = [int(key.split("/")[1]) for key, _ in run.jobs(["Abs"], ["eager"], run.SIZES, [False])]
+    assert sizes == [10, 1000, 65_536, 1_000_000]
+    asked, written = [], []
+    monkeypatch.setattr(run, "about", lambda tensorflow: {"machine": "m", "python": "3"})
+    monkeypatch.setattr(run.page, "write", written.append)
+    monkeypatch.setattr(run, "measure", lambda job, *rest: asked.append(job["n"]) or {"tf_us": 1.0})
+    monkeypatch.setattr("builtins.print", lambda *words, **more: None)
+
+    class Closed:
+        def close(self):
+            pass
+
+    monkeypatch.setattr(run, "Worker", lambda *given: Closed())
+    results = tmp_path / "some.json"
+    given = "run --tensorflow python --forms eager --parts forward Abs --results".split()
+    for more in (["--sizes", "10"], ["--sizes", "10", "65536"]):
+        monkeypatch.setattr("sys.argv", [*given, str(results), *more])
+        run.main()
+    assert asked == [10, 65_536]
+    assert list(run.read(results)["rows"]) == ["Abs/10/eager/forward", "Abs/65536/eager/forward"]
+    assert not written
+
+
 def test_the_page_lists_what_is_above_the_limit():
     about = {"machine": "m", "python": "3", "tensorflow": "2", "date": "d", "loads": [1.0]}
     rows = {
         "Abs/10/eager/forward": {"ps_us": 1.0, "tf_us": 2.0, "ps_cpu": 1.0, "tf_cpu": 2.0},
         "Abs/1000/eager/forward": {"ps_us": 2.6, "tf_us": 2.0, "ps_cpu": 2.0, "tf_cpu": 2.0},
+        "Abs/65536/eager/forward": {"ps_us": 1.0, "tf_us": 2.0, "ps_cpu": 1.0, "tf_cpu": 2.0},
         "Exp/10/jit/forward": {"tf_error": "NotFoundError: no kernel"},
     }
     text = page.text({"about": about, "rows": rows})
     assert "| Abs | 1,000 | eager | forward | 2.6 | 2.0 | 1.30 | 1.00 |" in text
     assert "| Abs | 10 |" not in text
-    assert "| elementwise | eager | forward | 2 | 0.90 | 1.3 | 1 |" in text
+    assert "| elementwise | eager | forward | 3 | 0.50 | 1.3 | 1 |" in text
+    assert "| 65,536 | eager | forward | 1 | 0.50 | 0.5 | 0 |" in text
     assert "- TensorFlow, Exp: jit, 10: NotFoundError: no kernel" in text
     assert page.reason("Abs/10/eager/forward", [("Ab*/1?/*", "why")]) == "why"
     assert page.reason("Abs/10/eager/forward", [("Abs/1000/*", "why")]) == "**not found yet**"

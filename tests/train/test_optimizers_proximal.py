@@ -85,6 +85,14 @@ def test_dual_averaging_runs_eagerly_with_a_step_of_32_bits():
     np.testing.assert_allclose(var, AFTER_THREE_STEPS[0.3, 0.2, 0.5][0], rtol=2e-6, atol=1e-7)
 
 
+def test_dual_averaging_refuses_a_function_of_text_before_the_step():
+    with tf.Graph().as_default():
+        variable, step = v1.get_variable("v", [2]), v1.train.get_or_create_global_step()
+        optimizer = v1.train.AdagradDAOptimizer(lambda: "a", step)
+        with pytest.raises(TypeError, match="a real number as learning_rate, got"):
+            optimizer.minimize(tf.reduce_sum(variable * variable))
+
+
 def test_dual_averaging_refuses_what_has_no_meaning():
     with pytest.raises(ValueError, match=r"initial_gradient_squared\w+ must be positive: 0"):
         v1.train.AdagradDAOptimizer(0.1, 0, initial_gradient_squared_accumulator_value=0.0)

@@ -68,6 +68,20 @@ def complete(
     return result
 
 
+def key_of(op: OpDef, attrs: dict[str, Any]) -> tuple[Any, ...]:
+    """A key that attributes share only if they mean the same: 0.0 and -0.0, equal ones, do not.
+
+    Not hashable where an attribute, given as a list, say, is not.
+    """
+    key: tuple[Any, ...] = tuple(attrs.items())
+    for name in op.float_attrs:
+        value = attrs.get(name)
+        is_zero = value == 0.0 if isinstance(value, (float, np.generic)) else False
+        if is_zero or (value.__class__ is tuple and 0.0 in value):
+            key += (str(value),)
+    return key
+
+
 def _optional(op: OpDef, name: str) -> bool:
     attr = op.attrs.get(name)
     return attr is not None and attr.kind == "shape"

@@ -20,6 +20,8 @@ from penstock.core.context import state, watching
 from penstock.core.host_runs import (
     changes_rows_in_place,
     few_rows,
+    is_single_work,
+    jax_loaded,
     located,
     locked,
     on_accelerator,
@@ -28,7 +30,7 @@ from penstock.core.host_runs import (
     validate,
 )
 from penstock.core.kernels import KernelContext, TooMuchWork
-from penstock.core.lazy import jax, jax_is_loaded, jnp, wide_types
+from penstock.core.lazy import jax, jnp, wide_types
 from penstock.core.locks import Locks, call, drain
 from penstock.core.op_def import OpDef
 from penstock.core.prepared import UNBOUNDED, PreparedOp, prepare
@@ -184,7 +186,7 @@ def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
         total += getattr(array, "size", 0)
         if array.__class__ is not np.ndarray:
             looked_at.append(array)
-    if total <= prepared.limit or _is_single_work(prepared, total):
+    if total <= prepared.limit or is_single_work(prepared, total):
         return not looked_at or _runs_user_code(prepared) or not on_accelerator(looked_at)
     if determinism.switch.fixed or any(i in prepared.refs for i in range(len(arrays))):
         return False
@@ -196,22 +198,7 @@ def _prefers_host(prepared: PreparedOp, arrays: Sequence[Any]) -> bool:
     if len(prepared.seen) > SEEN_SHAPES:
         prepared.seen.clear()
     prepared.seen.add(key)
-    return not any(isinstance(a, jax.Array) for a in arrays) if _jax_loaded() else True
-
-
-def _is_single_work(prepared: PreparedOp, total: int) -> bool:
-    """Whether a single call on so many elements runs on the host, where no accelerator is known.
-
-    Nothing is imported to find out. With determinism, sizes that the machine sets decide nothing.
-    """
-    if total > prepared.single_limit or determinism.switch.fixed:
-        return False
-    return not _jax_loaded() or _host_computes()
-
-
-def _host_computes() -> bool:
-    """Whether compiled code runs on the host's processors too: there is no accelerator."""
-    return bool(jax.default_backend() == "cpu")
+    return not any(isinstance(a, jax.Array) for a in arrays) if jax_loaded() else True
 
 
 def _reads_rows(prepared: PreparedOp) -> bool:
@@ -221,10 +208,6 @@ def _reads_rows(prepared: PreparedOp) -> bool:
 
 def _runs_user_code(prepared: PreparedOp) -> bool:
     return prepared.host_kernel is not None and prepared.host_kernel.reentrant
-
-
-def _jax_loaded() -> bool:
-    return "Array" in jax.__dict__ or jax_is_loaded()
 
 
 # ---- compiled ------------------------------------------------------------------------------------

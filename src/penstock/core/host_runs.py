@@ -15,6 +15,7 @@ import numpy as np
 from penstock import errors
 from penstock.core import determinism, effects
 from penstock.core.kernels import HOST_LIMIT, ErrorClass, KernelContext, quiet
+from penstock.core.lazy import jax, jax_is_loaded
 from penstock.core.locks import Locks, call, drain
 from penstock.core.prepared import UNBOUNDED, PreparedOp
 from penstock.core.resources import ResourceHandle, VariableCell, eager_resources
@@ -51,7 +52,7 @@ def run_small(prepared: PreparedOp, flat: Sequence[EagerTensor]) -> list[EagerTe
             array = np.asarray(array)
         arrays.append(array)
         size += array.size
-    if size > prepared.small_limit:
+    if size > prepared.small_limit and not is_single_work(prepared, size):
         return None
     key = tuple([a.shape for a in arrays])
     if prepared.op.shape_rule is not None and not _is_known(prepared, key, arrays):
@@ -68,6 +69,26 @@ def run_small(prepared: PreparedOp, flat: Sequence[EagerTensor]) -> list[EagerTe
     ):
         return [wrap(results, dtypes[0])]
     return [wrap(a, t) for a, t in zip(conform(prepared, results), dtypes, strict=True)]
+
+
+def is_single_work(prepared: PreparedOp, total: int) -> bool:
+    """Whether a single call on so many elements runs on the host, where no accelerator is known.
+
+    Nothing is imported to find out. With determinism, sizes that the machine sets decide nothing.
+    """
+    if total > prepared.single_limit or determinism.switch.fixed:
+        return False
+    return not jax_loaded() or host_computes()
+
+
+def host_computes() -> bool:
+    """Whether compiled code runs on the host's processors too: there is no accelerator."""
+    return bool(jax.default_backend() == "cpu")
+
+
+def jax_loaded() -> bool:
+    """Whether somebody has imported JAX; asking does not."""
+    return "Array" in jax.__dict__ or jax_is_loaded()
 
 
 def _small_on_variables(
@@ -142,13 +163,14 @@ def _small_locked(
     if not changes_rows_in_place(prepared, cells):
         for cell in cells:
             value = cell.value
-            if value.__class__ is np.ndarray and value.size <= prepared.small_limit:
+            if value.__class__ is np.ndarray and value.size <= prepared.single_limit:
                 size += value.size
             elif prepared.compiled is None and prepared.limit >= UNBOUNDED and value is not None:
-                continue  # a question that looks at no numbers
+                pass  # a question that looks at no numbers
             elif not _reads_few_rows(prepared, value, arrays[prepared.refs[0] + 1 :]):
                 return None
-        if size > prepared.small_limit:
+            del value  # it would be another holder of what kernels write to
+        if size > prepared.small_limit and not is_single_work(prepared, size):
             return None
     try:
         results = quiet.run(prepared.host, *prepared.head, *arrays)  # type: ignore[arg-type]
@@ -211,6 +233,9 @@ def _is_known(prepared: PreparedOp, key: tuple[Dims, ...], arrays: Sequence[Any]
     return bool(read) and (*key, *_numbers(read, arrays)) in prepared.validated
 
 
+_TOO_BIG = "array is too big"  # NumPy says so of arrays whose bytes no number counts
+
+
 def run_host(
     prepared: PreparedOp, arrays: Sequence[Any], context: KernelContext | None = None
 ) -> Sequence[Any]:
@@ -236,6 +261,13 @@ def run_host(
         kernel = prepared.host_kernel
         if kernel is not None and kernel.reentrant:
             raise
+        if str(problem).startswith(_TOO_BIG):
+            raise errors.ResourceExhaustedError(
+                None,
+                None,
+                f"OOM when allocating: {problem} Take smaller batches or sizes. [Op:{op.name}]"
+                f"{at_user_line()}",
+            ) from problem
         raise errors.InvalidArgumentError(
             None, None, f"{problem} [Op:{op.name}]{at_user_line()}"
         ) from problem

@@ -13,44 +13,57 @@ nothing here holds.
 import os
 from collections.abc import Sequence
 
+from penstock.core import native_arrays
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import DType
 
 # One pass of NumPy, or a view; in time not above that of compiled calls up to `_PASS` elements.
 _PASSES = frozenset(
     """
-    Abs Add AddV2 All Angle Any BiasAdd BiasAddV1 BitwiseAnd BitwiseOr BitwiseXor Cast Ceil
-    CheckNumerics ComplexAbs Conj ConjugateTranspose DeepCopy Div Equal Floor Greater GreaterEqual
+    Abs Add AddV2 All Angle Any AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddV1
+    BitwiseAnd BitwiseOr BitwiseXor Cast Ceil CheckNumerics ComplexAbs Conj ConjugateTranspose
+    DeepCopy Div Equal Floor Greater GreaterEqual
     Imag Inv Invert IsFinite IsInf IsNan Less LessEqual LogicalAnd LogicalNot LogicalOr Maximum
     Minimum Mul Neg NotEqual OnesLike Pow QuantizedReshape Real RealDiv Reciprocal
     RequantizationRange Rint Roll Round Square Sub Unpack ZerosLike
     """.split()
 )
-# The same for functions whose loops, NumPy's or native ones, have vectors for these dtypes alone.
-_FUNCTIONS = frozenset(
+# The same for functions whose loops of NumPy have vectors for these dtypes alone.
+_FUNCTIONS = frozenset("Atan ClipByValue Exp Expm1 Log Log1p Softplus Sqrt Tanh".split())
+_VECTORS = frozenset({dt.float32, dt.float64})
+# One native pass of these dtypes (core/native_passes.py, native_fake.py) in place of several.
+_NATIVE = frozenset(
     """
-    Atan ClipByValue Exp Expm1 FakeQuantWithMinMaxArgs FakeQuantWithMinMaxArgsGradient
-    FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannel
-    FakeQuantWithMinMaxVarsPerChannelGradient InvGrad Log Log1p ReciprocalGrad RsqrtGrad
-    SigmoidGrad Softplus Sqrt SqrtGrad Tanh TanhGrad
+    EluGrad FakeQuantWithMinMaxArgs FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVars
+    FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannel
+    FakeQuantWithMinMaxVarsPerChannelGradient InvGrad LeakyRelu LeakyReluGrad MulNoNan
+    ReciprocalGrad Relu Relu6Grad ReluGrad Rsqrt RsqrtGrad Select SelectV2 SigmoidGrad Sign
+    SqrtGrad SquaredDifference TanhGrad
     """.split()
 )
-_VECTORS = frozenset({dt.float32, dt.float64})
 # Two or three passes, sums, or copies of parts: ahead up to `_PART` elements.
 _PARTS = frozenset(
     """
     AddN ApproximateEqual BiasAddGrad Complex Concat ConcatV2 EuclideanNorm FloorDiv InplaceUpdate
-    L2Loss LeakyReluGrad LeftShift MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixSetDiag
-    MatrixSetDiagV2 MatrixSetDiagV3 Max Mean Min MirrorPad MulNoNan Pad PadV2 PopulationCount Relu
-    Relu6 Relu6Grad ReluGrad RightShift Select SelectV2 SigmoidGrad Sign SoftplusGrad Softsign
-    SoftsignGrad SquaredDifference Sum TanhGrad
+    L2Loss LeftShift MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixSetDiag MatrixSetDiagV2
+    MatrixSetDiagV3 Max Mean Min MirrorPad Pad PadV2 PopulationCount Relu6 RightShift SoftplusGrad
+    Softsign SoftsignGrad Sum
     """.split()
 )
 # More passes: ahead up to `_SHORT` elements.
 _SHORTER = frozenset(
     """
-    Elu EluGrad InvGrad LeakyRelu LogSoftmax MatrixBandPart Pack ReciprocalGrad RsqrtGrad Selu
-    SeluGrad Sigmoid Softmax SqrtGrad StridedSliceGrad TruncateDiv
+    Elu LogSoftmax MatrixBandPart Pack Selu SeluGrad Sigmoid Softmax StridedSliceGrad TruncateDiv
+    """.split()
+)
+# One native pass, over the variables themselves where nothing else has them: up to `_RULE`.
+_RULES = frozenset(
+    """
+    ResourceApplyAdaMax ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradDA
+    ResourceApplyAdagradV2 ResourceApplyAdam ResourceApplyAdamWithAmsgrad ResourceApplyAddSign
+    ResourceApplyCenteredRMSProp ResourceApplyFtrl ResourceApplyFtrlV2 ResourceApplyGradientDescent
+    ResourceApplyKerasMomentum ResourceApplyMomentum ResourceApplyProximalAdagrad
+    ResourceApplyProximalGradientDescent ResourceApplyRMSProp
     """.split()
 )
 # Numbers of less than four bytes that NumPy computes one by one.
@@ -58,7 +71,7 @@ _SLOW = frozenset({dt.float16, dt.bfloat16})
 
 _PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 _PASS = max(1 << 17, (1 << 23) // max(2, _PROCESSORS))  # more processors, more for XLA to gain
-_PART, _SHORT = 1 << 18, 1 << 16
+_PART, _SHORT, _RULE = 1 << 18, 1 << 16, 1 << 20
 
 
 def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
@@ -73,6 +86,11 @@ def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
         return limit
     if name in _PASSES or (name in _FUNCTIONS and _VECTORS.issuperset(types)):
         return max(limit, _PASS)
+    if name in _NATIVE:
+        native = native_arrays.LIBRARY.is_in_use() and any(t in _VECTORS for t in types)
+        return max(limit, _PASS if native else _SHORT)
+    if name in _RULES:
+        return max(limit, _RULE)
     if name in _PARTS:
         return max(limit, _PART)
     return max(limit, _SHORT) if name in _SHORTER else limit

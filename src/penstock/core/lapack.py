@@ -10,10 +10,10 @@ So it is with products: on the same cores every tenth one of 64 x 64 x 128 took 
 0.01 when other work came between them. Large ones are compiled, by kernels that share XLA's
 threads.
 
-`one_thread()` limits both while it is held and then gives back what was set before. Calls of linear
-algebra hold it (`limited_host`, `limited_compiled`). A user's own call of LAPACK at the same moment
-is limited too, and no result depends on it. Where the number of threads is set in the environment,
-or the libraries are other ones, nothing is done. Thread-safe.
+`on_one_thread` limits one for a call and then gives back what was set before. Linear algebra is
+called so (`limited`, `Limit`). A user's own call of LAPACK at the same moment is limited too, and
+no result depends on it. Where the number of threads is set in the environment, or the libraries are
+other ones, nothing is done. Thread-safe.
 """
 
 import contextlib
@@ -23,10 +23,12 @@ import importlib.util
 import os
 import pathlib
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from penstock.core.lazy import jax
+from penstock.core.locks import call, drain
 
 LARGE = 1024  # sides of matrices above which LAPACK's threads are worth their waiting
 SMALL = 16  # sides up to which it uses one thread of its own accord
@@ -40,6 +42,7 @@ OPERATIONS = frozenset(
 _ENDINGS = {"numpy": "64_", "scipy": ""}  # of the names of their libraries' functions
 
 Function = Callable[..., Any]
+_last = itemgetter(-1)
 
 
 def is_used(op_names: Iterable[str]) -> bool:
@@ -48,46 +51,41 @@ def is_used(op_names: Iterable[str]) -> bool:
 
 
 class Library:
-    """An OpenBLAS whose threads can be limited. Thread-safe."""
+    """An OpenBLAS whose threads can be limited. Thread-safe.
 
-    def __init__(self, path: pathlib.Path, ending: str) -> None:
-        library = ctypes.CDLL(str(path))
-        self.get = getattr(library, f"scipy_openblas_get_num_threads{ending}")
-        self._set = getattr(library, f"scipy_openblas_set_num_threads{ending}")
-        self._lock = threading.Lock()  # guards: _before, _holders
-        self._before = self._holders = 0
+    What limits it and what gives the threads back are single calls of C, between which Ctrl-C
+    raises nothing, see `penstock.core.locks`. Each holder notes how many threads there were and
+    gives back the number that was noted last, so the last holder gives back what the first found,
+    in whatever order they end. `get` and `set_` keep Python's lock, so that no other holder comes
+    between a number and its note.
+    """
 
-    def hold(self) -> None:
-        """From here to its `release` the library uses one thread."""
-        with self._lock:
-            if not self._holders:
-                self._before = self.get()
-                self._set(1)
-            self._holders += 1
+    def __init__(self, get: Function, set_: Function) -> None:
+        noted: list[int] = []
+        self.get = get
+        self._set = set_
+        self._gets, self._ones, self._backs = (get,), (1,), (noted.pop,)
+        self._note = noted.append
 
-    def release(self) -> None:
-        """Ends what a `hold` began; after the last it uses as many threads as before the first."""
-        with self._lock:
-            self._holders -= 1
-            if not self._holders:
-                self._set(self._before)
+    @classmethod
+    def at(cls, path: pathlib.Path, ending: str) -> "Library":
+        """The library in a file; `ending` is that of its functions' names."""
+        library = ctypes.PyDLL(str(path))
+        get = getattr(library, f"scipy_openblas_get_num_threads{ending}")
+        return cls(get, getattr(library, f"scipy_openblas_set_num_threads{ending}"))
 
     def alone(self, function: Function, *inputs: Any) -> Any:
-        """`function(*inputs)` while it is held, in half the time of a context manager."""
-        self.hold()
+        """`function(*inputs)` while the library uses one thread."""
+        held: list[Any] = []
+        back = map(self._set, map(call, iter(held)))
         try:
+            notes = map(self._note, map(call, self._gets))
+            held.extend(
+                map(_last, zip(notes, map(self._set, self._ones), self._backs, strict=True))
+            )
             return function(*inputs)
         finally:
-            self.release()
-
-    @contextlib.contextmanager
-    def one_thread(self) -> Iterator[None]:
-        """While it is held, the library uses one thread; then as many as before."""
-        self.hold()
-        try:
-            yield
-        finally:
-            self.release()
+            drain(back)
 
 
 @functools.cache
@@ -102,14 +100,14 @@ def library(package: str) -> Library | None:
     for place in (spec.submodule_search_locations or ()) if spec else ():
         for path in pathlib.Path(place).parent.glob(f"{package}.libs/libscipy_openblas*.so"):
             with contextlib.suppress(OSError, AttributeError):  # another build of it
-                return Library(path, _ENDINGS[package])
+                return Library.at(path, _ENDINGS[package])
     return None
 
 
-def one_thread(package: str) -> contextlib.AbstractContextManager[None]:
-    """While it is held, the package's LAPACK uses one thread."""
+def on_one_thread(package: str, function: Function, *inputs: Any) -> Any:
+    """`function(*inputs)` while the package's LAPACK uses one thread."""
     found = library(package)
-    return contextlib.nullcontext() if found is None else found.one_thread()
+    return function(*inputs) if found is None else found.alone(function, *inputs)
 
 
 def _are_large(shape: tuple[int, ...]) -> bool:
@@ -158,6 +156,10 @@ def note(matrices: Any) -> None:
         _traced.large = True
 
 
+def _finished(function: Function, arguments: Sequence[Any]) -> Any:
+    return jax.block_until_ready(function(*arguments))
+
+
 class Limit:
     """The limit for calls of one compiled function, lifted once it was traced with large matrices.
 
@@ -172,7 +174,6 @@ class Limit:
         if self._lifted:
             return function(*arguments)
         _traced.large = False
-        with one_thread("scipy"):
-            results = jax.block_until_ready(function(*arguments))
+        results = on_one_thread("scipy", _finished, function, arguments)
         self._lifted = _traced.large
         return results

@@ -53,10 +53,12 @@ FUNCTIONS = (  # what XLA calls; raise REVISION with them, so that older librari
     "among",
     "extreme",
     "nth",
+    "outside",
+    "taken",
     "truncated",
 )
 PREFIX = "penstock."
-REVISION = 13  # part of the names that executables on disk hold; handlers.cc states the same number
+REVISION = 14  # part of the names that executables on disk hold; handlers.cc states the same number
 _SETS = ("isa", "dot_isa")  # of instructions: for all kernels, for products of bfloat16 and bytes
 _OWN = ("interface", *_SETS, *(f"use_{name}" for name in _SETS))
 

@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=17,
+    version=18,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -48,6 +48,8 @@ LIBRARY = HostLibrary(
         "ctc_best": "npnnnpnnpppp",
         "ctc_search": "pnnnpnnnppp",
         "rule": "nppppppppnnn",
+        "pass": "nnpppnp",
+        "choose": "pppnnp",
         "to_rows": "pnnppnppp",
         "from_rows": "ppnpp",
         "dense_rows": "ppnppnp",
@@ -59,7 +61,6 @@ LIBRARY = HostLibrary(
         "cross_classes": "nppppnnnpp",
         "weighted": "ppnnpnp",
         "far_apart": "pnnnnppp",
-        "slope": "nnppnnp",
         "fake_steps": "pnnpnnp",
         "fake_steps_back": "ppnnpnppp",
         "sobol": "pnnnnp",
@@ -77,7 +78,7 @@ LIBRARY = HostLibrary(
         "fill_rows": "pnnppp",
     },
 )
-ADD, MULTIPLY, LARGEST, SMALLEST, SUBTRACT, DIVIDE, REPLACE = range(7)
+ADD, MULTIPLY, LARGEST, SMALLEST, SUBTRACT, DIVIDE, REPLACE, RAISE, LOWER = range(9)
 INSIDE, RISING, NEGATIVE_TOO, LARGE_TOO, ALL_INSIDE = range(5)  # right ids, see `combined`
 _KINDS = {np.dtype(t).num: i for i, t in enumerate((np.float32, np.float64, np.int32, np.int64))}
 _KINDS.update({np.dtype(c).num: {4: 2, 8: 3}[np.dtype(c).itemsize] for c in "ilq"})  # aliases
@@ -152,7 +153,8 @@ def combined(
     """`result`, with rows combined into it by id: result[id] = result[id] op row.
 
     Args:
-      operation: ADD, MULTIPLY, LARGEST, SMALLEST, SUBTRACT, DIVIDE (floats alone) or REPLACE.
+      operation: ADD, MULTIPLY, SUBTRACT, DIVIDE (floats alone) or REPLACE; LARGEST and SMALLEST,
+        the rule of segments in `penstock.ops.extremes`; RAISE and LOWER, that of scatters.
       rows: numbers [N, ...].
       ids: int32 or int64[M].
       result: begun [K, ...], of the dtype of `rows`; written to.

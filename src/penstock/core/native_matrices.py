@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "matrices",
     what="native linear algebra",
     without="triangular equations and LU decompositions of single calls take five times as long",
-    version=4,
+    version=5,
     functions={
         "substitute": "npnpnnnnnnnnp",
         "lu": "npnnnnp",

@@ -33,31 +33,33 @@ class Program:
     steps: int
 
 
-def updated(
+def serves(old: Sequence[Array], grad: Array) -> bool:
+    """Whether the library has code for a variable and its slots, of one dtype with the gradient."""
+    dtype = grad.dtype
+    if floating_kind(dtype) is None or LIBRARY.function("rule") is None:
+        return False
+    return all(array.dtype is dtype or array.dtype == dtype for array in old)
+
+
+def update(
     program: Program,
-    old: Sequence[Array],
+    arrays: Sequence[Array],
     grad: Array,
     numbers: Sequence[Array],
     indices: Array | None = None,
-) -> list[Array] | None:
-    """New values of a variable and its slots; None where the library cannot make them.
+) -> None:
+    """Writes the new values of a variable and its slots over the old ones.
 
     Args:
       program: the rule.
-      old: the values [N, ...], of one shape.
+      arrays: [N, ...], of one shape, in C's order; `serves` allows them.
       grad: the gradient of that shape, or a row [...] for each index.
       numbers: scalars that the rule is given.
       indices: int32 or int64[M], in [0, N): rows that are updated one after the other; all when
         None.
     """
-    dtype = grad.dtype
-    kind, call = floating_kind(dtype), LIBRARY.function("rule")
-    if call is None or kind is None:
-        return None
-    for array in old:
-        if array.dtype is not dtype and array.dtype != dtype:
-            return None
-    new = [array.copy() for array in old]  # in C's order
+    dtype, call = grad.dtype, LIBRARY.function("rule")
+    assert call is not None
     given = [v.item() if v.dtype.kind == "f" else v.astype(dtype).item() for v in numbers]
     values = np.array([*given, *program.constants], dtype)
     rows = 1 if indices is None else len(indices)
@@ -66,9 +68,6 @@ def updated(
     wide = indices is not None and indices.dtype.itemsize == 8
     if indices is not None and not indices.flags.c_contiguous:
         indices = np.ascontiguousarray(indices)
-    slots = (*new, *[None] * (MOST_SLOTS - len(new)))
-    return (
-        new
-        if checked(call(kind, program.code, *slots, grad, values, indices, wide, rows, width)) < 0
-        else None
-    )
+    slots = (*arrays, *[None] * (MOST_SLOTS - len(arrays)))
+    kind = floating_kind(dtype)
+    checked(call(kind, program.code, *slots, grad, values, indices, wide, rows, width))

@@ -105,14 +105,17 @@ class SingleInput(NamedTuple):
     known: bool
 
 
+_PARSED = {"inputs", "outputs", "attrs", "single_inputs", "type_attrs", "float_attrs"}  # lazily
+
+
 class OpDef:
     """The definition of a kind of operation, by `define_op`; only decorators attach to it."""
 
     __slots__ = (
-        "attrs", "calls", "doc", "effect_rule", "effects", "fallible", "gradient_function",
-        "gradient_reason", "gradient_refused", "host_checks", "host_inputs", "inputs", "name",
-        "numbers", "outputs", "prepared", "shape_rule", "single_inputs", "stateful", "step_input",
-        "text", "type_attrs",
+        "attrs", "calls", "doc", "effect_rule", "effects", "fallible", "float_attrs",
+        "gradient_function", "gradient_reason", "gradient_refused", "host_checks",
+        "host_inputs", "inputs", "name", "numbers", "outputs", "prepared", "shape_rule",
+        "single_inputs", "stateful", "step_input", "text", "type_attrs",
     )  # fmt: skip
 
     inputs: tuple[ArgDef, ...]
@@ -120,6 +123,7 @@ class OpDef:
     attrs: dict[str, AttrDef]
     single_inputs: tuple[SingleInput, ...]  # () where some are lists
     type_attrs: frozenset[str]  # attributes that say the dtypes of inputs
+    float_attrs: tuple[str, ...]  # attributes that are floats, or lists of them
 
     def __init__(
         self,
@@ -152,12 +156,14 @@ class OpDef:
         self.host_checks: Callable[..., None] | None = None
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("inputs", "outputs", "attrs", "single_inputs", "type_attrs"):
+        if name not in _PARSED:
             raise AttributeError(name)
         self.inputs, self.outputs, self.attrs = parse_signature(self.text)
         plain = not any(a.is_list for a in self.inputs)
         self.single_inputs = tuple(map(self._single, self.inputs)) if plain else ()
         self.type_attrs = frozenset([a.type_attr for a in self.inputs if a.type_attr])
+        floats = [n for n, a in self.attrs.items() if a.element_kind == "float"]
+        self.float_attrs = tuple(floats)
         return getattr(self, name)
 
     def _single(self, arg: ArgDef) -> SingleInput:

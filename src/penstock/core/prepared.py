@@ -106,7 +106,7 @@ def prepare(
     """The prepared operation for these inputs and attributes."""
     numbers = tuple([t._dtype.index for t in flat])  # their hashes are made in C
     key: Any = (
-        (numbers, counts, tuple(attrs.items()), device)
+        (numbers, counts, attributes.key_of(op, attrs), device)
         if attrs or counts or device != "CPU"
         else numbers
     )
@@ -117,7 +117,7 @@ def prepare(
             n: v if v is None else attributes.canonical(op, attributes._known(op, n), v)
             for n, v in attrs.items()
         }
-        key = (numbers, counts, tuple(attrs.items()), device)
+        key = (numbers, counts, attributes.key_of(op, attrs), device)
         found = op.prepared.get(key)
     if found is None:
         _refuse_references(op)

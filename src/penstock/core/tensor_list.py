@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.lazy import jax, jnp
-from penstock.types.dims import Dims, is_full
+from penstock.types.dims import Dims, is_full, union
 from penstock.types.dtypes import DType
 
 Array = Any  # numpy.ndarray or jax.Array
@@ -148,10 +148,10 @@ class StackedList:
 
     @property
     def form(self) -> tuple[Any, ...]:
-        """What XLA must know: (dtype, row shape or None, capacity, known length, roomy)."""
+        """What XLA must know: (dtype, row shape or None, capacity, known length, roomy, dims)."""
         shape = None if self.rows is None else tuple(self.rows.shape[1:])
         length = self.length if isinstance(self.length, int) else None
-        return (self.dtype, shape, self.capacity, length, self.roomy)
+        return (self.dtype, shape, self.capacity, length, self.roomy, self.dims)
 
     def filled(self, dims: Sequence[int]) -> "StackedList":
         """The list with rows of shape `dims`, zeros where it has none yet."""
@@ -167,16 +167,18 @@ class StackedList:
 
     def in_form(self, form: tuple[Any, ...]) -> "StackedList":
         """The list in a form that `joined` gave for it."""
-        _, shape, capacity, length, roomy = form
+        _, shape, capacity, length, roomy, dims = form
         found = self if shape is None else self.filled(shape)
-        rows = found.rows
-        if rows is not None and capacity > found.capacity:
-            more = [(0, capacity - found.capacity)] + [(0, 0)] * (rows.ndim - 1)
+        length = jnp.asarray(found.length, jnp.int32) if length is None else length
+        return found.with_room(capacity, length, roomy).having(dims=dims)
+
+    def with_room(self, capacity: int, length: Any, roomy: bool) -> "StackedList":
+        """The list with room for `capacity` elements, if it has less, and of another length."""
+        rows = self.rows
+        if rows is not None and capacity > self.capacity:
+            more = [(0, capacity - self.capacity)] + [(0, 0)] * (rows.ndim - 1)
             rows = jnp.pad(rows, more)
-        if length is None:
-            length = jnp.asarray(found.length, jnp.int32)
-        dims = None if rows is None else tuple(rows.shape[1:])
-        return found.having(rows=rows, dims=dims, capacity=capacity, length=length, roomy=roomy)
+        return self.having(rows=rows, capacity=capacity, length=length, roomy=roomy)
 
 
 def joined(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -189,7 +191,7 @@ def joined(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
     if a[0] is not b[0] or (a[1] is not None and a[1] != shape):
         raise ValueError(f"lists of {a[0].name}{a[1]} and of {b[0].name}{b[1]} meet")
     length = a[3] if a[3] == b[3] else None
-    return (a[0], shape, max(a[2], b[2]), length, a[4] or b[4])
+    return (a[0], shape, max(a[2], b[2]), length, a[4] or b[4], union(a[5], b[5]))
 
 
 _registered: list[bool] = []

@@ -1,8 +1,9 @@
 """`Run`: what the stages of one iterator share.
 
 Where it runs (resources, device), the functions that it calls with their plans, the threads that
-run ahead for it, and whether it was closed. Plans and random counters belong to the run: two
-iterators of one dataset draw the same numbers where seeds say so, whoever comes first.
+run ahead for it, and whether it was closed. What functions keep between calls, such as random
+counters, belongs to the run: two iterators of one dataset draw the same numbers where seeds say
+so, whoever comes first. Plans are made once for all eager runs: the next epoch compiles nothing.
 """
 
 import contextlib
@@ -68,8 +69,9 @@ class Run:
         self._scope: object = None  # the step that waits for an element now
         self._over = False  # whether it does not any more
         self._later: list[Callable[[], None]] | None = None  # of the restore under way
-        self._lock = threading.Lock()  # guards: _plans
+        self._lock = threading.Lock()  # guards: _plans, _states
         self._plans: dict[int, tuple[CallBody, Any]] = {}
+        self._states: dict[int, tuple[CallBody, dict[Any, Any]]] = {}
 
     def close(self) -> None:
         """Says that nobody will take another element, and ends the functions that run now."""
@@ -169,11 +171,8 @@ class Run:
             raise UnwantedError(None, None, _CLOSED)
 
     def plan_of(self, body: CallBody) -> Any:
-        """The plan of a function in this run, made once.
-
-        That of a function without effects and random numbers is made once for all eager runs.
-        """
-        if self.resources is eager_resources and not body.stateful:
+        """The plan of a function, made once for all eager runs, or for this one."""
+        if self.resources is eager_resources:
             with _shared_lock:
                 plans = body.plans
                 if self.device not in plans:
@@ -184,6 +183,13 @@ class Run:
             if found is None:
                 found = self._plans[id(body)] = (body, self._plan(body))
         return found[1]
+
+    def state_of(self, body: CallBody, plan: Any) -> dict[Any, Any]:
+        """What a function keeps between its calls: its plan's, or this run's if it has effects."""
+        if not body.stateful:
+            return plan.state  # type: ignore[no-any-return]
+        with self._lock:
+            return self._states.setdefault(id(body), (body, {}))[1]
 
     def _plan(self, body: CallBody) -> Any:
         program = build(body.outputs, body.inputs, body.control_outputs)
@@ -206,8 +212,8 @@ def run_one_by_one(body: CallBody) -> None:
     _one_by_one.add(body.graph)
 
 
-# Plans of functions without effects are on their bodies: a plan has the bodies around it, so that a
-# table of plans would keep all of them for ever.
+# Plans of eager runs are on their bodies: a plan has the bodies around it, so that a table of plans
+# would keep all of them for ever.
 _shared_lock = threading.RLock()  # guards: the plans of bodies
 
 
@@ -227,7 +233,7 @@ class Bound:
         self._captured = list(captured)
         self._run = run
         self._plan = run.plan_of(body)
-        self._state = self._plan.state
+        self._state = run.state_of(body, self._plan)
 
     def check_wanted(self) -> None:
         """As `Run.check_wanted`."""

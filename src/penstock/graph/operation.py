@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from penstock import proto
 from penstock.core.op_def import OpDef
 from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph import attr_values, graph_def
@@ -110,6 +111,11 @@ class Operation:
         return attr_values.public_value(kind, self.attrs[name])
 
     def _set_attr(self, name: str, value: Any) -> None:
+        """Sets an attribute to a value in its one form, or to that of an AttrValue message."""
+        if isinstance(value, proto.attr_value_pb2.AttrValue):
+            attr = self.op_def.attrs.get(name)
+            kind = "any" if attr is None else attr.kind
+            value = attr_values.attr_from_proto(kind, value, f"Attribute {name!r} of '{self.name}'")
         self.attrs[name] = value
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:

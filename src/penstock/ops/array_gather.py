@@ -19,8 +19,10 @@ from penstock.core.kernels import KernelContext, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.graph.static_values import constant_value
+from penstock.ops import positions
 from penstock.ops.array_basics import reshape, shape_of
 from penstock.ops.array_join import concat
+from penstock.ops.positions import first_outside
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import int32, int64
@@ -44,15 +46,30 @@ def check_rows(ctx: KernelContext, xp: Any, indices: Array, size: int) -> None:
             return
         xp = np
     flat = indices.reshape(-1)
-    ok = (flat >= 0) & (flat < size)
-    first = xp.argmin(ok)
-    dims = indices.shape
+    _refuse_outside(ctx, indices, size, *first_outside(xp, flat[:, None], (size,)))
+
+
+def _refuse_outside(ctx: KernelContext, indices: Array, size: int, ok: Any, first: Any) -> None:
+    """Fails the step unless `ok`; `first` is the number of an index that is outside."""
+    flat, dims = indices.reshape(-1), indices.shape
 
     def text(at: Any, value: Any) -> str:
         place = ",".join(str(int(i)) for i in np.unravel_index(int(at), dims)) if dims else ""
         return f"indices{f'[{place}]' if dims else ''} = {int(value)} is not in [0, {size})"
 
-    ctx.check(ok.all(), errors.InvalidArgumentError, text, first, flat[first])
+    ctx.check(ok, errors.InvalidArgumentError, text, first, flat[first])
+
+
+def first_rows(ctx: KernelContext, params: Array, indices: Array) -> Array | None:
+    """Rows of `params` in compiled code, in the pass that checks; None where XLA takes them."""
+    if isinstance(indices, np.ndarray):  # known while this is traced
+        return None
+    found = positions.taken(params, indices[..., None])
+    if found is None:
+        return None
+    rows, ok, first = found
+    _refuse_outside(ctx, indices, params.shape[0], ok, first)
+    return rows
 
 
 def _gather_v2_shape(c: ShapeContext) -> Dims:
@@ -94,6 +111,10 @@ def _gather_v2(
     ctx: KernelContext, xp: Any, params: Array, indices: Array, axis: Array, *, batch_dims: int
 ) -> Array:
     where = int(axis) % params.ndim
+    if xp is not np and where == 0 and batch_dims in (0, -indices.ndim):
+        found = first_rows(ctx, params, indices)
+        if found is not None:
+            return found
     check_rows(ctx, xp, indices, params.shape[where])
     return take(
         xp, params, indices, where, batch_dims + indices.ndim if batch_dims < 0 else batch_dims
@@ -204,6 +225,9 @@ GATHER = define_op(
 
 @kernel(GATHER, limit=GATHER_LIMIT)
 def _gather(ctx: KernelContext, xp: Any, params: Array, indices: Array) -> Array:
+    found = first_rows(ctx, params, indices) if xp is not np else None
+    if found is not None:
+        return found
     check_rows(ctx, xp, indices, params.shape[0])
     return take(xp, params, indices, 0, 0)
 
@@ -267,29 +291,36 @@ def places_of(
     if isinstance(indices, np.ndarray):
         xp = np
     limits = np.array(sizes[:depth], np.int64)
-    ok = (
-        ((indices >= 0) & (indices < limits)).all(-1)
-        if depth
-        else xp.ones(indices.shape[:-1], bool)
-    )
-    if policy != "IGNORE" and ok.size:
-        flat = ok.reshape(-1)
-        first = xp.argmin(flat)
-        rows = indices.reshape(ok.size, depth)
-
-        def text(at: Any, row: Any) -> str:
-            place = (
-                ", ".join(str(int(i)) for i in np.unravel_index(int(at), ok.shape))
-                if ok.ndim
-                else ""
-            )
-            return (
-                f"indices[{place}] = {row.tolist()} does not index into {what} shape {list(sizes)}"
-            )
-
-        ctx.check(flat.all(), errors.InvalidArgumentError, text, first, rows[first])
-    safe = xp.where(ok[..., None], indices, 0) if depth else indices
+    if not depth:
+        return (), xp.ones(indices.shape[:-1], bool)
+    ok = ((indices >= 0) & (indices < limits)).all(-1)
+    if policy != "IGNORE":
+        check_positions(ctx, xp, indices, sizes, what)
+    safe = xp.where(ok[..., None], indices, 0)
     return tuple(safe[..., i] for i in range(depth)), ok
+
+
+def check_positions(
+    ctx: KernelContext, xp: Any, indices: Array, sizes: tuple[int, ...], what: str
+) -> None:
+    """Fails the step unless all positions in the last axis of `indices` are inside of `sizes`."""
+    if indices.size:  # with positions of no numbers there is none
+        flat = indices.reshape(-1, indices.shape[-1])
+        xp = np if isinstance(indices, np.ndarray) else xp
+        _refuse_positions(ctx, indices, sizes, what, *first_outside(xp, flat, sizes))
+
+
+def _refuse_positions(
+    ctx: KernelContext, indices: Array, sizes: tuple[int, ...], what: str, ok: Any, first: Any
+) -> None:
+    """Fails the step unless `ok`; `first` is the number of a position that is outside."""
+    dims, rows = indices.shape[:-1], indices.reshape(-1, indices.shape[-1])
+
+    def text(at: Any, row: Any) -> str:
+        place = ", ".join(str(int(i)) for i in np.unravel_index(int(at), dims)) if dims else ""
+        return f"indices[{place}] = {row.tolist()} does not index into {what} shape {list(sizes)}"
+
+    ctx.check(ok, errors.InvalidArgumentError, text, first, rows[first])
 
 
 def taken(params: Array, indices: Array) -> Array | None:
@@ -319,6 +350,12 @@ def _gather_nd(
     found = taken(params, indices) if xp is np else None
     if found is not None:
         return found
+    if xp is not np and indices.size:
+        rows = positions.taken(params, indices)
+        if rows is not None:
+            if bad_indices_policy != "IGNORE":
+                _refuse_positions(ctx, indices, params.shape, "param", *rows[1:])
+            return rows[0]
     places, ok = places_of(ctx, xp, indices, params.shape, bad_indices_policy, "param")
     if 0 in params.shape[:depth]:
         return xp.zeros((*indices.shape[:-1], *params.shape[depth:]), params.dtype)

@@ -55,7 +55,11 @@ def _pad_shape(c: ShapeContext) -> Dims:
             "paddings >= 0",
             f"{value.tolist()}: Paddings must be non-negative: {row[0]} {row[1]}",
         )
-    return tuple(None if n is None else n + int(sum(p)) for n, p in zip(dims, value, strict=True))
+    pairs = zip(dims, value.tolist(), strict=True)  # Python's numbers, which do not wrap around
+    padded = tuple(None if n is None else n + sum(p) for n, p in pairs)
+    if any(n is not None and n >= 1 << 63 for n in padded):
+        c.fail("paddings up to sizes below 2^63", f"{value.tolist()}: sizes of {d.text(padded)}")
+    return padded
 
 
 PAD = define_op(

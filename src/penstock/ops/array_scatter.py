@@ -20,7 +20,8 @@ from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_basics import shape_of
-from penstock.ops.array_gather import check_policy, places_of
+from penstock.ops.array_gather import check_policy, check_positions, places_of
+from penstock.ops.extremes import raise_at, raised
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 
@@ -128,8 +129,8 @@ def _scatter_nd_compiled(
 _NATIVE = {  # what the library calls what NumPy does
     np.add: native_arrays.ADD,
     np.subtract: native_arrays.SUBTRACT,
-    np.minimum: native_arrays.SMALLEST,
-    np.maximum: native_arrays.LARGEST,
+    np.minimum: native_arrays.LOWER,
+    np.maximum: native_arrays.RAISE,
     None: native_arrays.REPLACE,
 }
 _HOST: dict[str, Any] = {
@@ -139,6 +140,7 @@ _HOST: dict[str, Any] = {
     "Max": np.maximum,
     "Update": None,
 }
+_EXTREMES = {ufunc: raise_at(ufunc) for ufunc in (np.minimum, np.maximum)}
 
 
 def _host_scatter(
@@ -160,9 +162,14 @@ def _host_scatter(
             if ufunc is not None
             else updates.reshape(-1, *result.shape)[-1:]
         ):
-            result[...] = item if ufunc is None else ufunc(result, item)
+            if ufunc in _EXTREMES:
+                _EXTREMES[ufunc](result, ..., item)
+            else:
+                result[...] = item if ufunc is None else ufunc(result, item)
     elif ufunc is None:
         result[places] = updates
+    elif ufunc in _EXTREMES:
+        _EXTREMES[ufunc](result, places, updates)
     elif result.dtype == np.bool_:
         np.logical_or.at(result, places, updates)
     else:
@@ -172,22 +179,25 @@ def _host_scatter(
 def _compiled_scatter(
     ctx: KernelContext, x: Array, indices: Array, updates: Array, policy: str, method: str
 ) -> Array:
-    places, ok = places_of(ctx, jnp, indices, x.shape, policy, "tensor")
+    depth = indices.shape[-1]
+    if policy != "IGNORE":
+        check_positions(ctx, jnp, indices, x.shape, "tensor")
     if not updates.size:
         return x
-    depth = indices.shape[-1]
-    if not depth:
+    if not depth:  # all are for the whole tensor, the only row of one with a further axis
         flat = updates.reshape(-1, *x.shape)
-        whole = {"add": flat.sum(0), "min": flat.min(0), "max": flat.max(0), "set": flat[-1]}[
-            method
-        ]
-        return {"add": jnp.add, "min": jnp.minimum, "max": jnp.maximum, "set": lambda a, b: b}[
-            method
-        ](x, whole)
-    if policy == "IGNORE":  # a position past the end is dropped
-        places = (jnp.where(ok, places[0], x.shape[0]), *places[1:])
+        if method in ("min", "max"):
+            rows = np.zeros(flat.shape[0], np.int32)
+            return raised(jnp, method == "max", jnp.asarray(x)[None], rows, flat)[0]
+        return jnp.add(x, flat.sum(0)) if method == "add" else flat[-1]
+    places = tuple(indices[..., i] for i in range(depth))
     where = jnp.asarray(x, jnp.int32 if x.dtype == bool else x.dtype)  # x may be a known constant
-    result = getattr(where.at[places], method)(updates.astype(where.dtype), mode="drop")
+    updates = updates.astype(where.dtype)
+    if method in ("min", "max"):
+        result = raised(jnp, method == "max", where, places, updates)
+    else:
+        change = getattr(where.at[places], method)
+        result = change(updates, mode="drop", wrap_negative_indices=False)
     return result != 0 if x.dtype == bool else result
 
 

@@ -90,6 +90,29 @@ def as_predicate(value: Any, what: str) -> Any:
     return tensor if tensor.shape.rank == 0 else execute("Reshape", (tensor, []))
 
 
+def as_switch_predicate(value: Any) -> Any:
+    """What a conditional of control flow's first kind asks for: bool[], and no vector.
+
+    Raises:
+      TypeError: it is no boolean.
+      ValueError: its rank is known and not 0.
+    """
+    tensor = convert_to_tensor(value)
+    where = user_frame()
+    what = f"tf.cond{f' at {where}' if where else ''}"
+    if tensor.dtype is not dt.bool_:
+        raise TypeError(
+            f"{what}: Input 'pred' of 'Switch' Op has type {tensor.dtype.name} that does not match"
+            " expected type of bool. Compare it with something."
+        )
+    if tensor.shape.rank not in (None, 0):
+        raise ValueError(
+            f"{what}: Shape must be rank 0 but is rank {tensor.shape.rank}: expected one boolean,"
+            f" got {tensor.shape}. Use tf.reduce_any or tf.reduce_all."
+        )
+    return tensor if tensor.shape.rank == 0 else execute("EnsureShape", (tensor,), {"shape": ()})
+
+
 def write_what_they_read(graphs: Sequence[BodyGraph]) -> bool:
     """Whether one of the bodies may write a variable that one of them read outside of it."""
     read = {handle for graph in graphs for handle in graph.reads}

@@ -14,8 +14,17 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import Tensor
 from penstock.core.user_code import converted
+from penstock.graph.behavior import control_flow_v2_enabled
 from penstock.graph.body import CallBody
-from penstock.ops.bodies import BodyGraph, as_predicate, emit, note_uses, share_captures, trace
+from penstock.ops.bodies import (
+    BodyGraph,
+    as_predicate,
+    as_switch_predicate,
+    emit,
+    note_uses,
+    share_captures,
+    trace,
+)
 from penstock.ops.composing import scope
 from penstock.ops.control_flow import CASE, IF, STATELESS_CASE, STATELESS_IF
 from penstock.types import dtypes as dt
@@ -47,7 +56,9 @@ def cond(
       TypeError: a function is not callable, `pred` is a Python bool (in a graph), or the two
         return different structures or dtypes.
       ValueError: `pred` is None.
-      InvalidArgumentError: `pred` is no tensor of one boolean (in a graph).
+      InvalidArgumentError: `pred` is no tensor of one boolean (in a graph); after
+        `disable_control_flow_v2` another dtype is a TypeError, and another known rank than 0 a
+        ValueError.
 
     Example:
       >>> import penstock as tf
@@ -65,7 +76,8 @@ def cond(
         return (true_fn if _is_true(pred) else false_fn)()
     if isinstance(pred, bool):
         raise TypeError("pred must not be a Python bool", pred)
-    pred = as_predicate(pred, "tf.cond")
+    first_kind = not (control_flow_v2_enabled() or state.graph.building_function)
+    pred = as_switch_predicate(pred) if first_kind else as_predicate(pred, "tf.cond")
     graphs = branch_graphs(name)
     labels = ("true_fn", "false_fn")
     structure, captured = _trace_branches(graphs, (true_fn, false_fn), labels, "tf.cond", pred)

@@ -17,6 +17,7 @@ from penstock.core import native_images
 Array = Any  # numpy.ndarray, jax.Array or a tracer
 Matrix = Any  # numpy.ndarray of float32, [new size, old size]
 _FLOAT, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+_FEW = 16  # old pixels of a new one up to which they are added up one by one
 _BAND = 8  # of so many old pixels a new one may take one for sums to be cheaper than a product
 
 
@@ -106,7 +107,53 @@ def weights(
 
 
 def _along(xp: Any, x: Array, given: Weights, axis: int) -> Array:
-    """A matrix times the rows (axis 1) or columns (axis 2) of images."""
+    """A matrix times the rows (axis 1) or columns (axis 2) of images.
+
+    On the host infinities and NaN reach those new pixels that they count for. To look for them in
+    compiled code takes several times as long as the product.
+    """
+    if xp is np and x.dtype.kind == "f" and not np.isfinite(x).all():
+        return _with_infinities(x, given, axis)
+    return _summed(xp, x, given, axis)
+
+
+def _with_infinities(x: Array, given: Weights, axis: int) -> Array:
+    """What sums of the pixels that count are, where some are not finite.
+
+    A product with a whole matrix would take those that do not count times 0, which is NaN.
+    """
+    width = given.narrow[_FLOAT].shape[1]
+    if width <= _FEW:
+        return _one_by_one(x, given, axis, width)
+    matrix, (first, count) = given.matrix, given.places.T[:, :, None]
+    pixels = np.arange(matrix.shape[1])
+    counts = (pixels >= first) & (pixels < first + count)
+
+    def found(weights: Array, where: Array) -> Array:
+        return _times(np, (counts & weights).astype(np.float32), where.astype(x.dtype), axis) > 0
+
+    up, down = x == np.inf, x == -np.inf
+    rises = found(matrix > 0, up) | found(matrix < 0, down)
+    falls = found(matrix > 0, down) | found(matrix < 0, up)
+    lost = found(counts, x != x) | found(matrix == 0, up | down) | (rises & falls)
+    finite = _summed(np, np.where(np.isfinite(x), x, np.zeros_like(x)), given, axis)
+    limit, none = (np.asarray(value, x.dtype) for value in (np.inf, np.nan))
+    return np.where(lost, none, np.where(rises, limit, np.where(falls, -limit, finite)))
+
+
+def _one_by_one(x: Array, given: Weights, axis: int, width: int) -> Array:
+    (first, count), sides = given.places.T, (-1, 1, 1) if axis == 1 else (-1, 1)
+    shape = [len(first) if i == axis else n for i, n in enumerate(x.shape)]
+    found = np.zeros(shape, x.dtype)
+    with np.errstate(invalid="ignore"):
+        for i in range(width):
+            pixels = np.take(x, np.minimum(first + i, x.shape[axis] - 1), axis=axis)
+            part = pixels * given.narrow[x.dtype][:, i].reshape(sides)
+            found = found + np.where((i < count).reshape(sides), part, np.zeros_like(part))
+    return found
+
+
+def _summed(xp: Any, x: Array, given: Weights, axis: int) -> Array:
     matrix, band = given.matrix, given.band
     if band is not None:
         places, weights = band
@@ -116,6 +163,10 @@ def _along(xp: Any, x: Array, given: Weights, axis: int) -> Array:
             for i in range(places.shape[1])
         )
         return functools.reduce(lambda a, b: a + b, parts)
+    return _times(xp, matrix, x, axis)
+
+
+def _times(xp: Any, matrix: Matrix, x: Array, axis: int) -> Array:
     matrix = xp.asarray(matrix.astype(x.dtype))
     if axis == 2:
         return xp.matmul(matrix, x)
@@ -135,8 +186,7 @@ def resampled(xp: Any, images: Array, rows: Weights, columns: Weights, kind: Any
         found = native_images.resample(x, *given, rows_first)
         if found is not None:
             return found if found.dtype == kind else found.astype(kind)
-    if rows_first:
-        x = _along(xp, _along(xp, x, rows, 1), columns, 2)
-    else:
-        x = _along(xp, _along(xp, x, columns, 2), rows, 1)
+    ways = ((rows, 1), (columns, 2))
+    for matrix, axis in ways if rows_first else reversed(ways):
+        x = _along(xp, x, matrix, axis)
     return x.astype(kind)

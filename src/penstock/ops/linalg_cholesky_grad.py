@@ -35,9 +35,34 @@ CHOLESKY_GRAD = define_op(
 ).without_gradient("TensorFlow has none either; tf.linalg.cholesky has derivatives of any order")
 
 
+def _has_zeros(factor: Array) -> bool:
+    return not np.diagonal(factor, axis1=-2, axis2=-1).all()
+
+
+def _by_elements(factor: Array, grad: Array) -> Array:
+    """The same of stacks with zeros on diagonals, backwards through each step of the factorization.
+
+    Its divisions by zero give infinities where those of the formula above give NaN.
+    """
+    lower, found = np.tril(factor), np.tril(grad)
+    with np.errstate(all="ignore"):
+        for k in range(factor.shape[-1] - 1, -1, -1):
+            pivot, row, below = lower[..., k, k], lower[..., k, :k], slice(k + 1, None)
+            inner = (lower[..., below, k] * found[..., below, k]).sum(-1)
+            found[..., k, k] -= inner / pivot
+            found[..., k:, k] /= pivot[..., None]
+            flow = found[..., k:, k]
+            found[..., k, :k] -= (flow[..., None] * lower[..., k:, :k]).sum(-2)
+            found[..., below, :k] -= found[..., below, k, None] * row[..., None, :]
+            found[..., k, k] /= 2
+        return (found + np.swapaxes(found, -1, -2)) / 2
+
+
 @host_kernel(CHOLESKY_GRAD, limit=ANY_SIZE, available=native_matrices.LIBRARY.is_in_use)
 def _cholesky_grad_host(l: Array, grad: Array) -> Array:  # noqa: E741  TensorFlow's name
     wide = np.float32 if l.dtype == np.float16 else l.dtype
+    if _has_zeros(l):
+        return _by_elements(l.astype(wide), grad.astype(wide)).astype(l.dtype)
     if l.shape[-1] <= FEW_ROWS:
         found = native_matrices.cholesky_gradient(
             l.astype(wide, copy=False), grad.astype(wide, copy=False)
@@ -56,6 +81,8 @@ def _cholesky_grad_host(l: Array, grad: Array) -> Array:  # noqa: E741  TensorFl
 def _cholesky_grad(xp: Any, l: Array, grad: Array) -> Array:  # noqa: E741  TensorFlow's name
     wide = np.float32 if l.dtype == np.float16 else l.dtype
     lower, flow = xp.tril(l.astype(wide)), grad.astype(wide)
+    if xp is np and _has_zeros(l):
+        return _by_elements(lower, flow).astype(l.dtype)
     half = xp.tril(xp.swapaxes(lower, -1, -2) @ flow)
     half = half * (1 - 0.5 * xp.eye(l.shape[-1], dtype=wide))
     inverse = xp.linalg.inv(lower)

@@ -247,7 +247,7 @@ def _require_first(ctx: KernelContext, xp: Any, x: Array, what: str) -> None:
         first = x.item(0)
         if first == first:
             return
-    known = ~xp.isnan(x[..., :1, :1]).any()
+    known = ~xp.isnan(xp.abs(x[..., :1, :1])).any()
     ctx.check(known, errors.InvalidArgumentError, lambda: f"{what} {NO_PIVOT}")
 
 

@@ -17,6 +17,7 @@ from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel, kernel, register_kernel
+from penstock.core.native_passes import one_pass
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
@@ -171,7 +172,8 @@ MUL_NO_NAN = binary(
 
 @kernel(MUL_NO_NAN)
 def _mul_no_nan(xp: Any, x: Array, y: Array) -> Array:
-    return xp.where(y == 0, xp.zeros_like(x), x * y)
+    found = one_pass("product_or_zero", x, y)
+    return xp.where(y == 0, xp.zeros_like(x), x * y) if found is None else found
 
 
 multiply_no_nan = binary_function(
@@ -204,6 +206,9 @@ SQUARED_DIFFERENCE = binary(
 
 @kernel(SQUARED_DIFFERENCE)
 def _squared_difference(xp: Any, x: Array, y: Array) -> Array:
+    found = one_pass("squared_difference", x, y)
+    if found is not None:
+        return found
     difference = x - y
     return xp.conj(difference) * difference
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.choosing import between, where
+from penstock.core.choosing import clipped, where
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
@@ -397,7 +397,7 @@ CLIP_BY_VALUE = define_op(
 
 @kernel(CLIP_BY_VALUE)
 def _clip_by_value(xp: Any, t: Array, low: Array, high: Array) -> Array:
-    return between(xp, t, low, high)
+    return clipped(xp, t, low, high)
 
 
 @CLIP_BY_VALUE.gradient
@@ -430,8 +430,8 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
       ValueError: a bound would widen the shape of `t`.
     """
     if hasattr(t, "values") and hasattr(t, "indices"):
-        clipped = clip_by_value(t.values, clip_value_min, clip_value_max, name)
-        return type(t)(clipped, t.indices, t.dense_shape)
+        values = clip_by_value(t.values, clip_value_min, clip_value_max, name)
+        return type(t)(values, t.indices, t.dense_shape)
     t = convert_to_tensor(t)
     low, high = (
         b if isinstance(b, Tensor) else as_dtype_of(t, b) for b in (clip_value_min, clip_value_max)

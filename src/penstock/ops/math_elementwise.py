@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core import native_slopes
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.lazy import jnp, lax
+from penstock.core.native_passes import one_pass
 from penstock.core.op_def import OpDef
 from penstock.core.shapes import ShapeContext
 from penstock.ops.factories import SLOW_IN_XLA, define_elementwise, unary, unary_function
@@ -118,7 +118,6 @@ _slope(SQUARE, lambda x: _times(x, 2))
 
 SQRT = unary("Sqrt", FLOATS_AND_COMPLEX, np.sqrt, "sqrt", "Returns the square root of x.")
 sqrt = unary_function(SQRT, "sqrt", SQRT.doc)
-
 _grad_op(SQRT, "SqrtGrad")
 
 RSQRT = unary("Rsqrt", FLOATS_AND_COMPLEX, None, None, "Returns 1 / sqrt(x).")
@@ -129,7 +128,7 @@ RSQRT = unary("Rsqrt", FLOATS_AND_COMPLEX, None, None, "Returns 1 / sqrt(x).")
 def _rsqrt(xp: Any, x: Array) -> Array:
     if xp is not np:
         return lax.rsqrt(x)
-    found = native_slopes.rsqrt(x)
+    found = one_pass("inverse_root", x)
     return np.reciprocal(np.sqrt(x)) if found is None else found
 
 
@@ -186,14 +185,15 @@ def _shape_of_y(c: ShapeContext) -> Dims:
 def _define_grad_op(
     name: str,
     function: Callable[[Array, Array], Array],
+    native: str,
     doc: str,
-    native: int,
     bounded: bool = True,
 ) -> OpDef:
     """Defines a gradient. One that is not `bounded` is 0 for a `dy` of 0, as in TensorFlow.
 
+    `native` is what `native_passes` calls it.
+
     What was not chosen, as the root of a negative number by `where`, has no part in the gradient.
-    `native`: its number in `native_slopes`.
     """
     signature = f"{name}(y: T, dy: T; T: {{{FLOATS_AND_COMPLEX}}}) -> z: T"
 
@@ -203,7 +203,7 @@ def _define_grad_op(
         return value if bounded else xp.where(dy == 0, xp.zeros_like(value), value)
 
     def host(y: Array, dy: Array) -> Array:
-        found = native_slopes.back(native, y, dy)
+        found = one_pass(native, y, dy)
         return matched(np, y, dy) if found is None else found
 
     def compiled(y: Array, dy: Array) -> Array:
@@ -215,41 +215,41 @@ def _define_grad_op(
 SIGMOID_GRAD = _define_grad_op(
     "SigmoidGrad",
     lambda y, dy: dy * y * (1 - y),
+    "sigmoid_grad",
     "Returns dy * y * (1 - y), for y = sigmoid(x).",
-    native_slopes.SIGMOID_BACK,
 )
 TANH_GRAD = _define_grad_op(
     "TanhGrad",
     lambda y, dy: dy * (1 - y * y),
+    "tanh_grad",
     "Returns dy * (1 - y * y), for y = tanh(x).",
-    native_slopes.TANH_BACK,
 )
 SQRT_GRAD = _define_grad_op(
     "SqrtGrad",
     lambda y, dy: dy * 0.5 / y,
+    "root_grad",
     "Returns dy / (2 * y), for y = sqrt(x); 0 where dy is.",
-    native_slopes.ROOT_BACK,
     bounded=False,
 )
 RSQRT_GRAD = _define_grad_op(
     "RsqrtGrad",
     lambda y, dy: dy * -0.5 * (y * y * y),
+    "inverse_root_grad",
     "Returns -dy * y**3 / 2, for y = rsqrt(x); 0 where dy is.",
-    native_slopes.ROOT_BELOW_BACK,
     bounded=False,
 )
 RECIPROCAL_GRAD = _define_grad_op(
     "ReciprocalGrad",
     lambda y, dy: -dy * (y * y),
+    "inverse_grad",
     "Returns -dy * y * y, for y = 1 / x; 0 where dy is.",
-    native_slopes.BELOW_BACK,
     bounded=False,
 )
 INV_GRAD = _define_grad_op(
     "InvGrad",
     lambda y, dy: -dy * (y * y),
+    "inverse_grad",
     "Returns -dy * y * y, for y = 1 / x; 0 where dy is.",
-    native_slopes.BELOW_BACK,
     bounded=False,
 )
 
@@ -428,10 +428,15 @@ def round(x: Any, name: str | None = None) -> Any:
     return x if x.dtype.is_integer else execute(ROUND, (x,), None, name)
 
 
+def _sign_on_host(x: Array) -> Array:
+    found = one_pass("sign", x)
+    return np.sign(x) if found is None else found
+
+
 SIGN = unary(
     "Sign",
     SIGNED_NUMBERS,
-    np.sign,
+    _sign_on_host,
     "sign",
     "Returns -1, 0 or 1 as x is negative, zero or positive; x / abs(x) for complex x.",
 )

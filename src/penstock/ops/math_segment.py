@@ -20,11 +20,13 @@ from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.composing import composed
+from penstock.ops.extremes import is_floating, largest_by_id
 from penstock.ops.math_arithmetic import multiply
 from penstock.ops.math_cast import cast
 from penstock.ops.math_compare import equal
 from penstock.ops.math_division import div_no_nan, real_div, truediv
 from penstock.ops.math_elementwise import sqrt
+from penstock.ops.positions import first_outside
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -59,8 +61,8 @@ def _start(kind: str, dtype: np.dtype[Any]) -> Any:
     return _START[kind](dtype)
 
 
-_UFUNC = {"Sum": np.add, "Prod": np.multiply, "Max": np.maximum, "Min": np.minimum}
-_AT = {"Sum": "add", "Prod": "multiply", "Max": "max", "Min": "min"}
+_UFUNC = {"Sum": np.add, "Prod": np.multiply}
+_AT = {"Sum": "add", "Prod": "multiply"}
 
 
 _SPARSE = 1000  # times as many segments as rows, above which wrong ids are looked for first
@@ -72,24 +74,35 @@ _OPERATION = {
 }
 
 
+@functools.cache
+def _sorted_start(kind: str, dtype: np.dtype[Any]) -> Any:
+    """The same of segments with sorted ids, whose largest may be -inf."""
+    if kind in ("Max", "Min") and is_floating(dtype):
+        return dtype.type(-np.inf if kind == "Max" else np.inf)
+    return _start(kind, dtype)
+
+
 def _combined(
-    kind: str, data: Array, ids: Array, count: int, order: int, sizes: Array | None = None
-) -> Array | None:
+    kind: str, data: Array, ids: Array, count: int, order: int, start: Any,
+    sizes: Array | None = None,
+) -> Array | None:  # fmt: skip
     """Rows combined by id in the native library; None where it does not serve them."""
     shape = (count, *data.shape[1:])
     if kind == "Sum":
         result = np.zeros(shape, data.dtype)
     else:
         result = np.empty(shape, data.dtype)
-        result.fill(_start(kind, data.dtype))
+        result.fill(start)
     return native_arrays.combined(_OPERATION[kind], data, ids, result, order, sizes=sizes)
 
 
-def _scatter(kind: str, data: Array, ids: Array, count: int, empty: Any) -> Array:
+def _scatter(kind: str, data: Array, ids: Array, count: int, start: Any, empty: Any) -> Array:
     """Rows combined by id, `empty` where there is none; ids are valid."""
-    start = _start(kind, data.dtype)
     result = np.full((count, *data.shape[1:]), start, data.dtype)
-    _UFUNC[kind].at(result, ids, data)
+    if kind in ("Max", "Min"):
+        result = largest_by_id(np, kind == "Max", result, ids, data)
+    else:
+        _UFUNC[kind].at(result, ids, data)
     if empty != start:
         present = np.zeros(count, bool)
         present[ids] = True
@@ -154,8 +167,9 @@ def _define_segment(kind: str, types: str, doc: str) -> OpDef:
             return found
         count = _sorted_ids(ids)
         if kind != "Mean":
-            return _scatter(kind, data, ids, count, empty)
-        total = _scatter("Sum", data, ids, count, 0)
+            start = _sorted_start(kind, data.dtype)
+            return _scatter(kind, data, ids, count, start, empty)
+        total = _scatter("Sum", data, ids, count, 0, 0)
         sizes = np.maximum(np.bincount(ids, minlength=count), 1)
         return (total / sizes.reshape((-1,) + (1,) * (data.ndim - 1))).astype(data.dtype)
 
@@ -170,7 +184,8 @@ def _run_natively(kind: str, data: Array, ids: Array, empty: int) -> Array | Non
         return None
     sizes = None if kind in ("Sum", "Prod") else np.zeros(count, np.int64)
     operation = "Sum" if kind == "Mean" else kind
-    found = _combined(operation, data, ids, count, native_arrays.RISING, sizes)
+    start = _sorted_start(operation, data.dtype)
+    found = _combined(operation, data, ids, count, native_arrays.RISING, start, sizes)
     if found is None or sizes is None:
         return found
     if kind == "Mean":
@@ -286,9 +301,15 @@ def _unsorted_shape(c: ShapeContext) -> Dims:
 def _check_ids(ctx: Any, xp: Any, ids: Array, count: int) -> None:
     if not ids.size:
         return
-    largest = ids.max()
+    if xp is np:
+        largest = ids.max()
+        ok = largest < count
+    else:
+        flat = ids.reshape(-1)
+        ok, first = first_outside(jnp, flat[:, None], (count,), below=True)
+        largest = flat[first]
     ctx.check(
-        largest < count,
+        ok,
         errors.InvalidArgumentError,
         lambda found: (
             f"segment_ids = {found} is out of range [0, {count}): expected ids below num_segments."
@@ -316,7 +337,8 @@ def _define_unsorted(
         rows, flat = data, ids
         if ids.ndim != 1:
             rows, flat = data.reshape(ids.size, *data.shape[ids.ndim :]), ids.reshape(-1)
-        found = _combined(kind, rows, flat, count, native_arrays.NEGATIVE_TOO)
+        start = _start(kind, data.dtype)
+        found = _combined(kind, rows, flat, count, native_arrays.NEGATIVE_TOO, start)
         if found is not None:
             return found
         if checked:
@@ -324,7 +346,7 @@ def _define_unsorted(
         kept = flat >= 0 if checked else (flat >= 0) & (flat < count)
         if not kept.all():
             rows, flat = rows[kept], flat[kept]
-        return _scatter(kind, rows, flat, count, _START[kind](data.dtype))
+        return _scatter(kind, rows, flat, count, start, start)
 
     @compiled_kernel(op)
     def run_compiled(ctx: Any, data: Array, ids: Array, number: Array) -> Array:
@@ -332,9 +354,12 @@ def _define_unsorted(
         if checked:
             _check_ids(ctx, jnp, ids, count)
         rows = data.reshape(ids.size, *data.shape[ids.ndim :])
-        flat = jnp.where(ids < 0, count, ids).reshape(-1)  # beyond the end: dropped
         start = jnp.full((count, *rows.shape[1:]), _START[kind](data.dtype), data.dtype)
-        return getattr(start.at[flat], _AT[kind])(rows, mode="drop")
+        ids = ids.reshape(-1)
+        if kind in ("Max", "Min"):
+            return largest_by_id(jnp, kind == "Max", start, ids, rows)
+        add = getattr(start.at[ids], _AT[kind])
+        return add(rows, mode="drop", wrap_negative_indices=False)
 
     return op
 

@@ -13,6 +13,7 @@ from penstock.core import shapes
 from penstock.core.choosing import between, maximum, where
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
+from penstock.core.native_passes import one_pass
 from penstock.core.op_def import OpDef, define_op
 from penstock.ops.composing import concat, like, number, scope, tensor
 from penstock.ops.math_arithmetic import add_v2, multiply, negative
@@ -52,7 +53,10 @@ RELU = _define("Relu", RELU_TYPES, "max(features, 0).")
 
 @kernel(RELU)
 def _relu(xp: Any, features: Array) -> Array:
-    return (maximum if xp is np else xp.maximum)(features, _zero(features))
+    if xp is not np:
+        return xp.maximum(features, _zero(features))
+    found = one_pass("relu", features)
+    return maximum(features, _zero(features)) if found is None else found
 
 
 RELU_GRAD = _define_gradient("Relu", "realnumbertype", "features")
@@ -65,6 +69,9 @@ def _flat(features: Any) -> Any:
 
 @kernel(RELU_GRAD)
 def _relu_grad(xp: Any, gradients: Array, features: Array) -> Array:
+    found = one_pass("relu_grad", gradients, features)
+    if found is not None:
+        return found
     return where(xp, features > _zero(features), gradients, _zero(gradients))
 
 
@@ -91,6 +98,9 @@ RELU6_GRAD = _define_gradient("Relu6", "realnumbertype", "features")
 
 @kernel(RELU6_GRAD)
 def _relu6_grad(xp: Any, gradients: Array, features: Array) -> Array:
+    found = one_pass("relu6_grad", gradients, features)
+    if found is not None:
+        return found
     inside = (features > _zero(features)) & (features < features.dtype.type(6))
     return where(xp, inside, gradients, _zero(gradients))
 
@@ -118,6 +128,9 @@ ELU_GRAD = _define_gradient("Elu", FLOATS, "outputs")
 
 @kernel(ELU_GRAD)
 def _elu_grad(xp: Any, gradients: Array, outputs: Array) -> Array:
+    found = one_pass("elu_grad", gradients, outputs)
+    if found is not None:
+        return found
     steep = gradients * (outputs + outputs.dtype.type(1))
     return where(xp, outputs < _zero(outputs), steep, gradients)
 
@@ -173,6 +186,9 @@ LEAKY_RELU = _define(
 
 @kernel(LEAKY_RELU)
 def _leaky_relu(xp: Any, features: Array, *, alpha: float) -> Array:
+    found = one_pass("leaky_relu", features, number=alpha)
+    if found is not None:
+        return found
     return where(xp, features > _zero(features), features, features * features.dtype.type(alpha))
 
 
@@ -181,6 +197,9 @@ LEAKY_RELU_GRAD = _define_gradient("LeakyRelu", LEAKY, "features", ALPHA)
 
 @kernel(LEAKY_RELU_GRAD)
 def _leaky_relu_grad(xp: Any, gradients: Array, features: Array, *, alpha: float) -> Array:
+    found = one_pass("leaky_relu_grad", gradients, features, number=alpha)
+    if found is not None:
+        return found
     slope = gradients * gradients.dtype.type(alpha)
     return where(xp, features > _zero(features), gradients, slope)
 

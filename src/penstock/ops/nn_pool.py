@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock import errors
 from penstock.core.execute import execute
 from penstock.core.kernels import compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
@@ -132,6 +133,17 @@ def _window(
     return k.pool_window(shape, given, steps, attrs)
 
 
+def _fits(ctx: Any, index: int, x: Array, wanted: tuple[int, ...]) -> None:
+    """Refuses an input of another shape, which graphs of unknown shapes find out here."""
+    if x.shape != wanted:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"{ctx.op_name}: expected input {index} of shape {d.text(wanted)}, got"
+            f" {d.text(x.shape)}. Give what the pooling gave, and the gradient of that.",
+        )
+
+
 def _laid(ctx: Any, shape: tuple[int, ...], *given: Array) -> k.Laid:
     """The same for a host kernel; `given`: window and strides where they are inputs."""
     attrs = ctx.attrs
@@ -224,11 +236,17 @@ def _register_max(ops: tuple[OpDef, OpDef, OpDef], names: tuple[str, ...], sizes
 
     @compiled_kernel(back)
     def _back(ctx: Any, x: Array, y: Array, grad: Array, *given: Array) -> Array:
-        return k.max_pool_grad(x, y, grad, _window(ctx, x.shape, *given))
+        window = _window(ctx, x.shape, *given)
+        for index, pooled in ((1, y), (2, grad)):
+            _fits(ctx, index, pooled, window.output(x.shape))
+        return k.max_pool_grad(x, y, grad, window)
 
     @compiled_kernel(again)
     def _again(ctx: Any, x: Array, y: Array, grad: Array, *given: Array) -> Array:
-        return k.max_pool_grad_grad(x, y, grad, _window(ctx, x.shape, *given))
+        window = _window(ctx, x.shape, *given)
+        _fits(ctx, 1, y, window.output(x.shape))
+        _fits(ctx, 2, grad, x.shape)
+        return k.max_pool_grad_grad(x, y, grad, window)
 
     @host_kernel(ahead, **_ON_CPU)
     def _ahead_host(ctx: Any, x: Array, *given: Array) -> Array:
@@ -314,7 +332,9 @@ def _define_avg(name: str, sizes: str, layout: str) -> None:
     @compiled_kernel(back)
     def _back(ctx: Any, sizes: Array, grad: Array) -> Array:
         shape = tuple(int(n) for n in sizes)
-        return k.avg_pool_grad(shape, grad, _window(ctx, shape))
+        window = _window(ctx, shape)
+        _fits(ctx, 1, grad, window.output(shape))
+        return k.avg_pool_grad(shape, grad, window)
 
     @host_kernel(ahead, **_FLOATS_ON_CPU)
     def _ahead_host(ctx: Any, x: Array) -> Array:

@@ -9,6 +9,7 @@ nets that time and count, 2000 (peepholes); Cho et al., Learning phrase represen
 encoder-decoder, 2014 (GRU).
 """
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core import native_cells
-from penstock.core.lapack import one_thread
+from penstock.core.lapack import on_one_thread
 from penstock.core.lazy import lax
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
@@ -59,9 +60,12 @@ def times(xp: Any, x: Array, w: Array) -> Array:
     few = 1 < len(x) <= FEW_ROWS and w.size >= LARGE
     least = ROW_SHARED if few or len(x) == 1 else ROWS_SHARED
     if not least <= len(x) * w.size <= MOST_ALONE:
-        return (x[:, None] @ w)[:, 0] if few else x @ w
-    with one_thread("numpy"):
-        return (x[:, None] @ w)[:, 0] if few else x @ w
+        return _row_by_row(x, w) if few else x @ w
+    return on_one_thread("numpy", _row_by_row if few else operator.matmul, x, w)
+
+
+def _row_by_row(x: Array, w: Array) -> Array:
+    return (x[:, None] @ w)[:, 0]
 
 
 def _parts(xp: Any, x: Array, count: int) -> Sequence[Array]:

@@ -8,6 +8,7 @@ from penstock.core import native_arrays
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
+from penstock.core.prepared import UNBOUNDED
 from penstock.core.shapes import ShapeContext
 from penstock.ops.composing import scope
 from penstock.types import dims as d
@@ -15,7 +16,6 @@ from penstock.types.dims import Dims
 
 Array = Any
 _FEW = 16  # neighbours on a side that are added one by one; running sums take less for more
-UNBOUNDED = 1 << 62  # elements up to which the host's kernel serves
 ATTRS = (
     "depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5, "
     "T: {half, bfloat16, float} = float"

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.native_rules import CODES, MOST_SLOTS, MOST_VALUES, Array, Program, updated
+from penstock.core.native_rules import CODES, MOST_SLOTS, MOST_VALUES, Program
 from penstock.core.updates import Namespace, Term, Unfit
-from penstock.ops.optimizer_rules import Attrs, Hyper, UpdateRule, Values
+from penstock.ops.optimizer_rules import Attrs, Hyper, UpdateRule
 
 
 class _Number(Term):
@@ -104,29 +104,16 @@ class Programs:
         self._flags = [part.split(":")[0].strip() for part in update.attrs.split(",")[1:]]
         self._made: dict[tuple[Any, ...], Program | None] = {}
 
-    def run(
-        self,
-        old: Values,
-        grad: Array,
-        hyper: Hyper,
-        attrs: Attrs,
-        indices: Array | None = None,
-        least: int = 0,
-    ) -> list[Array] | None:
-        """`native_rules.updated` by this rule; None where there is no program.
-
-        With fewer than `least` steps too: NumPy's few calls take less time than one of the library.
-        """
+    def program(self, hyper: Hyper, attrs: Attrs) -> Program | None:
+        """The program for these attributes; None where there is none."""
         if self._update.by_root is not None and hyper["lr_power"] != -0.5:
             return None
         key = tuple([attrs[n] for n in self._flags])
         try:
-            program = self._made[key]
+            return self._made[key]
         except KeyError:
             program = self._made[key] = _written(self._update, tuple(hyper), attrs)
-        if program is None or program.steps < least:
-            return None
-        return updated(program, old, grad, list(hyper.values()), indices)
+            return program
 
 
 __all__ = ["Programs"]

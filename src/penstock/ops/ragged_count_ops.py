@@ -162,6 +162,11 @@ def _bincount(
     rows, count = _rows_of(splits, values.size), int(size)
     if values.size and values.min() < 0:
         raise refuse("Input must be non-negative: RaggedBincount got a negative value.")
+    if weights.size not in (0, values.size):
+        raise refuse(
+            f"RaggedBincount expected no weights or one for each of {values.size} values, got"
+            f" {weights.size}. Give the weights the shape of the values."
+        )
     result = np.zeros((len(splits) - 1, count), weights.dtype)
     flat, inside = values.reshape(-1), values.reshape(-1) < count
     if binary_output:

@@ -347,25 +347,34 @@ def _whole_range(starts: Array, limits: Array, deltas: Array, Tsplits: DType) ->
     return None if found is None else [splits.astype(Tsplits.numpy_dtype, copy=False), found]
 
 
+def _whole_lengths(starts: Array, limits: Array, deltas: Array) -> Array:
+    """How many whole numbers each row has: uint64, which holds the distance of any two of int64."""
+    first, last, step = (x.astype(np.int64).view(np.uint64) for x in (starts, limits, deltas))
+    rises = deltas > 0
+    distance = np.where(rises, last - first, first - last)
+    size = np.where(rises, step, np.uint64(0) - step)
+    some = np.where(rises, limits > starts, limits < starts)
+    return np.where(some, (distance - np.uint64(1)) // size + np.uint64(1), np.uint64(0))
+
+
 @host_kernel(RANGE, limit=_HOST)
 def _range(starts: Array, limits: Array, deltas: Array, *, Tsplits: DType) -> list[Array]:
     made = _whole_range(starts, limits, deltas, Tsplits)
     if made is not None:
         return made
-    if (np.asarray(deltas) == 0).any():
-        raise refuse("Requires delta != 0: RaggedRange got 0. Give a step up or down.")
     dtype = np.asarray(starts).dtype
     given = [np.atleast_1d(x) for x in (starts, limits, deltas)]
     a, b, step = np.broadcast_arrays(*given)
+    if (step == 0).any():
+        raise refuse("Requires delta != 0: RaggedRange got 0. Give a step up or down.")
     if dtype.kind in "iu":
-        wide = [x.astype(np.int64) for x in (a, b, step)]
-        about = (wide[1].astype(np.float64) - wide[0]) / wide[2]
-        if np.maximum(about, 0).sum() > _MOST_NUMBERS:
+        lengths = _whole_lengths(a, b, step)
+        total = lengths.astype(np.float64).sum()
+        if total > _MOST_NUMBERS:
             raise refuse(
                 "The total range size overflowed: RaggedRange expected rows that memory holds, got"
-                f" some {np.maximum(about, 0).sum():.3g} numbers. Mind limits and deltas."
+                f" some {total:.3g} numbers. Mind limits and deltas."
             )
-        lengths = np.where(about > 0, -((wide[0] - wide[1]) // wide[2]), 0)
     else:
         wide = [x.astype(np.float64) for x in (a, b, step)]
         if any(np.isnan(x).any() for x in wide):
@@ -373,7 +382,7 @@ def _range(starts: Array, limits: Array, deltas: Array, *, Tsplits: DType) -> li
         lengths = np.ceil(np.abs((wide[1] - wide[0]) / wide[2]))
         lengths = np.where((wide[1] - wide[0]) * np.sign(wide[2]) > 0, lengths, 0)
     lengths = np.maximum(lengths, 0).astype(np.int64)
-    splits = np.concatenate([[0], np.cumsum(lengths)])
+    splits = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     if splits[-1] > np.iinfo(Tsplits.numpy_dtype).max:
         raise refuse("Requires ((limit - start) / delta) <= the largest number of Tsplits.")
     if dtype.kind in "iu":

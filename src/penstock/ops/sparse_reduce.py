@@ -12,6 +12,7 @@ from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.extremes import largest_by_id
 from penstock.ops.sparse_common import (
     Array,
     add_rows,
@@ -86,8 +87,7 @@ def _largest(values: Array, places: Array, count: int) -> Array:
     first = np.full(count, -1, np.int64)
     first[places[::-1]] = np.arange(values.size)[::-1]
     result[present] = values[first[present]]
-    np.maximum.at(result, places, values)
-    return result
+    return largest_by_id(np, True, result, places, values)
 
 
 def _define(kind: str, types: str, word: str) -> tuple[OpDef, OpDef]:
@@ -120,7 +120,7 @@ def _define(kind: str, types: str, word: str) -> tuple[OpDef, OpDef]:
         if kind == "Sum":
             return jnp.zeros(count, values.dtype).at[places].add(values, mode="drop").reshape(dims)
         low = -jnp.inf if values.dtype.kind not in "iu" else jnp.iinfo(values.dtype).min
-        found = jnp.full(count, low, values.dtype).at[places].max(values, mode="drop")
+        found = largest_by_id(jnp, True, jnp.full(count, low, values.dtype), places, values)
         present = jnp.zeros(count, bool).at[places].set(True, mode="drop")
         return jnp.where(present, found, jnp.zeros((), values.dtype)).reshape(dims)
 

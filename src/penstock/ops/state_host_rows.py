@@ -1,14 +1,16 @@
-"""Changes of some rows of a variable where the host has its array.
+"""Changes of variables where the host has their arrays: of all elements, or of some rows.
 
-`change_rows` and `change_places` make them natively; what they leave is made by HOST_UPDATES.
+`change_rows` and `change_places` make those of rows natively; what they leave is made by
+HOST_UPDATES. `own_arrays` are those that may be written to where they are.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from penstock.core import native_arrays, native_places
+from penstock.ops.extremes import raise_at
 
 Array = Any  # numpy.ndarray
 
@@ -33,8 +35,8 @@ NATIVE_UPDATES = {
     "Add": native_arrays.ADD,
     "Sub": native_arrays.SUBTRACT,
     "Mul": native_arrays.MULTIPLY,
-    "Min": native_arrays.SMALLEST,
-    "Max": native_arrays.LARGEST,
+    "Min": native_arrays.LOWER,
+    "Max": native_arrays.RAISE,
     "Update": native_arrays.REPLACE,
     "Div": native_arrays.DIVIDE,
 }
@@ -42,11 +44,24 @@ HOST_UPDATES: dict[str, Callable[..., None]] = {
     "Add": np.add.at,
     "Sub": np.subtract.at,
     "Mul": np.multiply.at,
-    "Min": np.minimum.at,
-    "Max": np.maximum.at,
+    "Min": raise_at(np.minimum),
+    "Max": raise_at(np.maximum),
     "Update": _set,
     "Div": _host_divide,
 }
+
+
+def own_arrays(resources: Sequence[Any]) -> list[Array] | None:
+    """The arrays of variables, in C's order, where nothing else has one of them; else None.
+
+    The locks are held, and the caller has none of the arrays in a variable of its own.
+    """
+    if len({id(resource) for resource in resources}) < len(resources):
+        return None
+    for resource in resources:
+        if not resource.holds_alone() or not resource.value.flags.c_contiguous:
+            return None
+    return [resource.value for resource in resources]
 
 
 def change_rows(kind: str, resource: Any, indices: Array, updates: Array) -> bool:

@@ -11,15 +11,19 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.kernels import HOST_LIMIT, compiled_kernel, host_kernel, kernel
+from penstock.core.native_rules import Program, serves
+from penstock.core.native_rules import update as run_rule
 from penstock.core.op_def import OpDef, define_op
 from penstock.ops import optimizer_checks as checks
 from penstock.ops.optimizer_programs import Programs
 from penstock.ops.optimizer_rules import RULES, Array, Hyper, UpdateRule, Values
 from penstock.ops.optimizer_turns import groups, rows_in_turn
+from penstock.ops.state_host_rows import own_arrays
 from penstock.ops.state_scatter import check_rows
 from penstock.types import dims as d
 
-FEW_STEPS = 8  # of a rule on whole variables, below which NumPy takes less than the library
+# A rule of few steps on a small whole variable takes NumPy less time than the library.
+FEW_STEPS, FEW_ELEMENTS = 8, 2048
 _OWN_TYPES = {"indices": "Tindices", "global_step": "int64"}  # of inputs that have another than T
 
 
@@ -72,10 +76,28 @@ def _dense_kernel(
                 f"var and {gradient} do not have the same shape {d.text(old[0].shape)} "
                 f"{d.text(grad.shape)}",
             )
-        new = programs.run(old, grad, hyper, ctx.attrs, least=FEW_STEPS) if xp is np else None
-        if new is None:
-            found = update.rule(xp, old, grad, _scalars(xp, hyper), ctx.attrs)
-            new = [xp.asarray(v, before.dtype) for v, before in zip(found, old, strict=True)]
+        program = programs.program(hyper, ctx.attrs) if xp is np else None
+        if program is not None and _is_worth_it(program, grad) and serves(old, grad):
+            del old  # it would be another holder
+            _run_program(program, refs, grad, hyper)
+            return
+        found = update.rule(xp, old, grad, _scalars(xp, hyper), ctx.attrs)
+        for ref, value, before in zip(refs, found, old, strict=True):
+            ref.write(xp.asarray(value, before.dtype))
+
+
+def _is_worth_it(program: Program, grad: Array) -> bool:
+    return program.steps >= FEW_STEPS or bool(grad.size > FEW_ELEMENTS)
+
+
+def _run_program(
+    program: Program, refs: Any, grad: Array, hyper: Hyper, indices: Array | None = None
+) -> None:
+    """Updates variables by a rule of the library, in place where nothing else has their arrays."""
+    own = own_arrays(refs)
+    new = own or [np.array(r.read(), order="C") for r in refs]
+    run_rule(program, new, grad, list(hyper.values()), indices)
+    if own is None:
         for ref, value in zip(refs, new, strict=True):
             ref.write(value)
 
@@ -95,19 +117,28 @@ def _sparse_kernels(
         check_rows(ctx, indices, old[0].shape[0])
         return refs, old, grad, indices, hyper
 
-    @host_kernel(op, limit=HOST_LIMIT)
+    @host_kernel(op, limit=HOST_LIMIT, by_rows=True)
     def _on_host(ctx: Any, *inputs: Any) -> None:
         refs, old, grad, indices, hyper = checked(ctx, inputs)
-        new = programs.run(old, grad, hyper, ctx.attrs, indices)
-        if new is None:
-            new, scalars = [np.array(o) for o in old], _scalars(np, hyper)
-            for group in groups(indices):
-                rows = indices[group]
-                results = rule(np, tuple([n[rows] for n in new]), grad[group], scalars, ctx.attrs)
-                for array, result in zip(new, results, strict=True):
-                    array[rows] = result
-        for ref, value in zip(refs, new, strict=True):
-            ref.write(value)
+        program = programs.program(hyper, ctx.attrs) if serves(old, grad) else None
+        if program is not None:
+            del old  # it would be another holder
+            _run_program(program, refs, grad, hyper, indices)
+            return
+        touched, places = np.unique(indices, return_inverse=True)
+        new, scalars = [o[touched] for o in old], _scalars(np, hyper)
+        for group in groups(places):
+            rows = places[group]
+            results = rule(np, tuple([n[rows] for n in new]), grad[group], scalars, ctx.attrs)
+            for array, result in zip(new, results, strict=True):
+                array[rows] = result
+        del old
+        own = own_arrays(refs)
+        for i, (ref, value) in enumerate(zip(refs, new, strict=True)):
+            whole = own[i] if own else np.array(ref.read())
+            whole[touched] = value
+            if own is None:
+                ref.write(whole)
 
     @compiled_kernel(op)
     def _compiled(ctx: Any, *inputs: Any) -> None:

@@ -18,7 +18,10 @@ from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, k
 from penstock.core.lazy import jnp, lax
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops import positions
 from penstock.ops.array_gather import taken
+from penstock.ops.extremes import raised
+from penstock.ops.positions import first_outside
 from penstock.ops.state_host_rows import (
     HOST_UPDATES,
     change_places,
@@ -34,30 +37,31 @@ _UNSIGNED = {4: np.uint32, 8: np.uint64}
 HOST_ROWS_LIMIT = 16_384  # the host copies the whole variable, so only small ones go there
 
 
-def _bad_index(indices: Array, size: Array) -> str:
-    """What is said of the first index that is not in [0, size)."""
-    flat, size = np.asarray(indices).reshape(-1), int(np.asarray(size))
-    first = int(np.flatnonzero((flat < 0) | (flat >= size))[0])
-    where = (
-        ", ".join(str(int(i)) for i in np.unravel_index(first, indices.shape))
-        if indices.ndim
-        else "0"
-    )
-    return (
-        f"indices[{where}] = {int(flat[first])} is not in [0, {size}): expected the index of a "
-        "row. Check the ids, or give the variable "
-        "more rows."
-    )
+def _refuse_outside(ctx: Any, indices: Array, size: int, ok: Any, first: Any) -> None:
+    """Fails the step unless `ok`; `first` is the number of an index that is outside."""
+    flat, dims = indices.reshape(-1), indices.shape
+
+    def text(at: Any, value: Any) -> str:
+        place = ", ".join(str(int(i)) for i in np.unravel_index(int(at), dims)) if dims else "0"
+        return (
+            f"indices[{place}] = {int(value)} is not in [0, {size}): expected the index of a row. "
+            "Check the ids, or give the variable more rows."
+        )
+
+    ctx.check(ok, errors.InvalidArgumentError, text, first, flat[first])
 
 
 def check_rows(ctx: Any, indices: Array, size: int) -> None:
     """Fails the step unless all `indices` are in [0, size)."""
+    if not indices.size:
+        return
     if indices.__class__ is np.ndarray:  # one pass: what is negative is beyond all sizes
         unsigned = indices.view(_UNSIGNED[indices.dtype.itemsize])
-        ok = indices.size == 0 or np.maximum.reduce(unsigned, None) < size
-    else:
-        ok = ((indices >= 0) & (indices < size)).all()
-    ctx.check(ok, errors.InvalidArgumentError, _bad_index, indices, np.asarray(size, np.int64))
+        if np.maximum.reduce(unsigned, None) < size:
+            return
+    xp = np if indices.__class__ is np.ndarray else jnp
+    found = first_outside(xp, indices.reshape(-1, 1), (size,))
+    _refuse_outside(ctx, indices, size, *found)
 
 
 def write_rows(ctx: Any, resource: Any, update: Callable[[Array, Any], Array]) -> None:
@@ -120,6 +124,11 @@ def _gather(ctx: Any, xp: Any, resource: Any, indices: Array, *, batch_dims: int
             None, None, "params must be at least 1 dimensional, got a scalar variable."
         )
     batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
+    if batch == 0 and xp is not np and indices.__class__ is not np.ndarray:
+        found = positions.taken(params, indices[..., None])
+        if found is not None:
+            _refuse_outside(ctx, indices, params.shape[0], *found[1:])
+            return found[0]
     check_rows(ctx, indices, params.shape[batch])
     options = {} if xp is np else {"mode": "clip"}
     if batch == 0:
@@ -188,23 +197,21 @@ GATHER_ND = define_op(
 )
 
 
-def _bad_position(indices: Array, shape: Array) -> str:
-    """What is said of the first position outside of `shape`."""
-    flat = np.asarray(indices).reshape(-1, indices.shape[-1])
-    first = int(
-        np.flatnonzero(((flat < 0) | (flat >= np.asarray(shape)[: flat.shape[1]])).any(1))[0]
-    )
-    dims = np.asarray(shape).tolist()
-    position = ", ".join(map(str, flat[first].tolist()))
-    where = (
-        ", ".join(str(int(i)) for i in np.unravel_index(first, indices.shape[:-1]))
-        if indices.ndim > 1
-        else "0"
-    )
-    return (
-        f"indices[{where}] = [{position}] does not index into shape {d.text(tuple(dims))}. "
-        "Check the positions."
-    )
+def _refuse_positions(
+    ctx: Any, indices: Array, shape: tuple[int, ...], ok: Any, first: Any
+) -> None:
+    """Fails the step unless `ok`; `first` is the number of a position that is outside."""
+    dims, rows = indices.shape[:-1], indices.reshape(-1, indices.shape[-1])
+
+    def text(at: Any, row: Any) -> str:
+        place = ", ".join(str(int(i)) for i in np.unravel_index(int(at), dims)) if dims else "0"
+        position = ", ".join(str(int(i)) for i in row)
+        return (
+            f"indices[{place}] = [{position}] does not index into shape {d.text(shape)}. "
+            "Check the positions."
+        )
+
+    ctx.check(ok, errors.InvalidArgumentError, text, first, rows[first])
 
 
 def _inside(indices: Array, shape: tuple[int, ...]) -> Array:
@@ -223,8 +230,11 @@ def check_positions(ctx: Any, indices: Array, shape: tuple[int, ...]) -> None:
             f"index innermost dimension length must be <= params rank; saw: {indices.shape[-1:]} "
             f"vs. {len(shape)}",
         )
-    ok = _inside(indices, shape).all()
-    ctx.check(ok, errors.InvalidArgumentError, _bad_position, indices, np.asarray(shape, np.int64))
+    if not indices.size:  # positions of no numbers are inside
+        return
+    xp = np if indices.__class__ is np.ndarray else jnp
+    found = first_outside(xp, indices.reshape(-1, indices.shape[-1]), shape)
+    _refuse_positions(ctx, indices, shape, *found)
 
 
 @kernel(GATHER_ND, limit=1 << 20)
@@ -322,10 +332,15 @@ AT_METHODS = {
     "Add": "add",
     "Sub": "subtract",
     "Mul": "multiply",
-    "Min": "min",
-    "Max": "max",
     "Update": "set",
 }
+
+
+def _written(kind: str, old: Array, places: Any, updates: Array) -> Array:
+    """A variable's value after updates, without those at places beyond the end."""
+    if kind in ("Min", "Max"):
+        return raised(jnp, kind == "Max", old, places, updates)
+    return getattr(old.at[places], AT_METHODS[kind])(updates, mode="drop")
 
 
 def _define_scatter(kind: str, doc: str) -> OpDef:
@@ -364,8 +379,7 @@ def _define_scatter(kind: str, doc: str) -> OpDef:
         def update(old: Array, ok: Any) -> Array:
             if kind == "Div":
                 return _divide_rows(old, indices, full, ok)
-            at = old.at[masked(indices, ok, params.shape[0])]
-            return getattr(at, AT_METHODS[kind])(full, mode="drop")
+            return _written(kind, old, masked(indices, ok, params.shape[0]), full)
 
         write_rows(ctx, resource, update)
 
@@ -503,7 +517,7 @@ def _scattered_nd(kind: str, old: Array, indices: Array, updates: Array, ok: Any
         full = jnp.where(shown, updates, _neutral(kind, old, updates))
         return _fold(kind, old, full.reshape((-1, *old.shape)))
     position[0] = jnp.where(keep, position[0], old.shape[0])
-    return getattr(old.at[tuple(position)], AT_METHODS[kind])(updates, mode="drop")
+    return _written(kind, old, tuple(position), updates)
 
 
 def _neutral(kind: str, old: Array, updates: Array) -> Array:
@@ -517,8 +531,8 @@ def _fold(kind: str, old: Array, rows: Array) -> Array:
     combine = {
         "Add": jnp.add,
         "Sub": jnp.subtract,
-        "Min": jnp.minimum,
-        "Max": jnp.maximum,
+        "Min": lambda a, b: jnp.where(b < a, b, a),
+        "Max": lambda a, b: jnp.where(b > a, b, a),
         "Update": lambda a, b: b,
     }[kind]
     for i in range(rows.shape[0]):

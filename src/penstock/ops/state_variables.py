@@ -18,6 +18,7 @@ from penstock.core.op_def import define_op
 from penstock.core.resources import ResourceHandle, VariableCell
 from penstock.core.shapes import ShapeContext
 from penstock.graph.handles import handle_dims
+from penstock.ops.state_host_rows import own_arrays
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -226,6 +227,13 @@ def _define_assign_op(name: str, doc: str, function: str) -> Any:
                 f"{d.text(value.shape)}, "
                 "shapes must be equal.",
             )
+        if xp is np:
+            del old  # it would be another holder
+            own = own_arrays((resource,))
+            if own is not None:
+                getattr(np, function)(own[0], value, out=own[0])
+                return
+            old = resource.read()
         resource.write(xp.asarray(getattr(xp, function)(old, value)))
 
     return op

@@ -31,7 +31,7 @@ def _reduce_shape(c: ShapeContext) -> Dims:
     if dims is None or axes is None:
         return (None,) * len(dims) if keep and dims is not None else None
     wanted = [int(a) for a in axes.reshape(-1)]
-    if state.graph is not None:
+    if not c.running:
         wanted = [c.axis(a, len(dims)) for a in wanted]
     elif any(not -len(dims) <= a < len(dims) for a in wanted):
         return None  # the kernel refuses it, with the class of error that it has there

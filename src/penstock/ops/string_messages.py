@@ -182,7 +182,7 @@ def _json_example(text: bytes) -> bytes:
             " tf.train.Example in JSON."
         )
     try:
-        proto.json_format.Parse(text, message)
+        _parse_json(text, message)
     except (proto.json_format.ParseError, UnicodeDecodeError, RecursionError) as problem:
         raise invalid(
             f"DecodeJSONExample: Error while parsing JSON: {problem}: expected a tf.train.Example,"
@@ -192,7 +192,23 @@ def _json_example(text: bytes) -> bytes:
     return data
 
 
-_FLOAT_MAX = float(np.finfo(np.float32).max)
+def _parse_json(text: bytes, message: Any) -> None:
+    try:
+        proto.json_format.Parse(text, message)
+    except proto.json_format.ParseError as problem:
+        if "Float value too" not in str(problem):
+            raise
+        message.Clear()
+        proto.json_format.ParseDict(json.loads(text, parse_float=_held_float), message)
+
+
+def _held_float(digits: str) -> float:
+    """The number; the largest float32 in place of one that is rounded to it."""
+    number = float(digits)
+    return float(np.float32(number)) if abs(number) < _FLOAT_END else number
+
+
+_FLOAT_END = (2 - 2.0**-24) * 2.0**127  # from here on numbers are rounded to infinity
 
 
 def _plain_json_example(text: bytes) -> bytes | None:
@@ -213,7 +229,10 @@ def _plain_json_example(text: bytes) -> bytes | None:
             if not values or values.__class__ is not list or not _fit(values, kind):
                 return None
             made = message.features.feature[key]
-            (made.float_list if kind == "floatList" else made.int64_list).value.extend(values)
+            if kind == "floatList":  # protobuf's own assignment refuses what float32 rounds down
+                made.float_list.value.extend(np.array(values, np.float32).tolist())
+            else:
+                made.int64_list.value.extend(values)
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
     data: bytes = message.SerializeToString(deterministic=True)
@@ -238,9 +257,7 @@ def _fit(values: list[Any], kind: str) -> bool:
     """Whether values are numbers that the list takes as they are."""
     if kind == "int64List":
         return all(v.__class__ is int for v in values)
-    return all(
-        (v.__class__ is float or v.__class__ is int) and abs(v) <= _FLOAT_MAX for v in values
-    )
+    return all((v.__class__ is float or v.__class__ is int) and abs(v) < _FLOAT_END for v in values)
 
 
 def decode_json_example(json_examples: Any, name: str | None = None) -> Any:

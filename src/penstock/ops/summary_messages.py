@@ -165,7 +165,7 @@ def _merge(inputs: list[Array]) -> Array:
                 f"{len(data)} bytes that are none."
             ) from None
         for value in summary.value:
-            if value.tag in tags:
+            if value.tag and value.tag in tags:
                 raise _invalid(
                     f"Duplicate tag {value.tag} found in summary inputs: expected each once. "
                     "Give the summaries different names."

@@ -350,7 +350,7 @@ def _write_rows(ctx: TraceContext, held: StackedList, tensor: Any, indices: Any)
     if held.rows.shape[1:] != tuple(tensor.shape[1:]):
         raise NotStatic(ctx.op_key, "the elements of a list differ in shape")
     count = max(length, int(indices.max()) + 1 if len(indices) else 0)
-    held = held.in_form((held.dtype, None, count, count, False))
+    held = held.with_room(count, count, False)
     rows = jnp.asarray(held.rows)
     last = {int(index): position for position, index in enumerate(indices)}
     if last:

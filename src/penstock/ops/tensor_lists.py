@@ -421,7 +421,7 @@ def _grown(ctx: TraceContext, held: StackedList, index: Any) -> StackedList:
     length = held.length
     if isinstance(length, int) and isinstance(index, np.ndarray) and int(index) >= 0:
         count = max(length, int(index) + 1)
-        return held.in_form((held.dtype, None, max(count, held.capacity), count, held.roomy))
+        return held.with_room(max(count, held.capacity), count, held.roomy)
     raise NotStatic(ctx.op_key, "a list may grow to any length")
 
 
@@ -568,7 +568,7 @@ def _resize_compiled(ctx: TraceContext, input_handle: Any, size: Any) -> Any:
         raise NotStatic(ctx.op_key, "the length of a list is needed to change it")
     kept = None if held.rows is None else held.rows[: min(count, held.length)]
     cut = held.having(rows=kept, capacity=min(count, held.length), length=count)
-    return cut.in_form((held.dtype, None, count, count, False)).having(capacity=count)
+    return cut.with_room(count, count, False)
 
 
 @RESIZE.gradient

@@ -205,8 +205,10 @@ def _initialize_in_graph(
         variable._is_initialized_op = execute(VAR_IS_INITIALIZED, (handle,))
     here = current_name_scope()
     with graph.colocate_with(None, ignore_existing=True), graph.device(handle.op.device):
+        # In a scope of its own the name is free; a variable whose name is "" has none.
+        assign = f"{here}Assign/" if here else "Assign"
         variable._initializer_op = execute(
-            ASSIGN, (handle, tensor), {"validate_shape": False}, f"{here}Assign/"
+            ASSIGN, (handle, tensor), {"validate_shape": False}, assign
         )
     with graph.name_scope("Read"):
         with graph.device(handle.op.device):

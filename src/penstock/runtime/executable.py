@@ -102,6 +102,10 @@ class LargeStepError(Exception):
 class Executable:
     """A region's function, jitted.
 
+    Args:
+      region: what it computes.
+      runs_here: whether it is called, on this machine: then there must be memory for it.
+
     Attributes:
       function: `function(constants, steps, inputs, kept, taken)` gives (outputs, new values of the
         variables that may be written (None for one without a value), conditions, values of the
@@ -109,11 +113,10 @@ class Executable:
       constants: the large constants.
       checks: what its conditions mean; known once it is traced.
       lapack: the limit of LAPACK's threads, None where it is not called.
-      runs_here: whether it is called, on this machine: then there must be memory for it.
       to_weigh: whether `weigh` is to be asked before a call.
     """
 
-    def __init__(self, region: Traceable) -> None:
+    def __init__(self, region: Traceable, *, runs_here: bool = False) -> None:
         self.region = region
         self.checks: list[Check] = []
         self._traced = False
@@ -132,7 +135,8 @@ class Executable:
         self.constants = [value for _, value in self._large]
         self._donates = True
         self._plain_loops = False
-        self.runs_here = self.to_weigh = False
+        self._runs_here = runs_here
+        self.to_weigh = False
         self._largest = region.nodes[0]  # of those whose values were traced last
         self._sizes: dict[tuple[Any, ...], int] = {}  # bytes that calls of these shapes ask for
         self.function = self._compiled()
@@ -258,7 +262,7 @@ class Executable:
         ):
             raise ResizesVariableError
         outputs = [_own(values[id(n), i], outer) for n, i in region.outputs]
-        if region.device == "CPU" and self.runs_here:
+        if region.device == "CPU" and self._runs_here:
             self._check_room(outputs)
             self._weigh_first(values)
         drew = jnp.array(collected.drew) if collected.drew else None

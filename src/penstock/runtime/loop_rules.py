@@ -77,7 +77,8 @@ def _relu6(lowering: Lowering, node: Node) -> Value:
 
 def _clip(lowering: Lowering, node: Node) -> Value:
     value, low, high = lowering.given(node)
-    return lowering.r.apply("MAXIMUM", lowering.r.apply("MINIMUM", value, high), low)
+    # Of equal ones the second is taken: a zero keeps its sign.
+    return lowering.r.apply("MAXIMUM", low, lowering.r.apply("MINIMUM", high, value))
 
 
 def _same(lowering: Lowering, node: Node) -> Value:

@@ -50,9 +50,9 @@ class Values:
 class WithValues(Executable):
     """An executable in which some inputs are constants."""
 
-    def __init__(self, region: Traceable, values: Values) -> None:
+    def __init__(self, region: Traceable, values: Values, *, runs_here: bool = False) -> None:
         self._values = values.arrays
-        super().__init__(region)
+        super().__init__(region, runs_here=runs_here)
 
     def _trace(
         self,

@@ -472,9 +472,9 @@ class Region:
 
     def _executable(self, key: Any) -> Executable:
         values = values_in(key)
-        made = Executable(self) if values is None else WithValues(self, values)
-        made.runs_here = True
-        return made
+        if values is None:
+            return Executable(self, runs_here=True)
+        return WithValues(self, values, runs_here=True)
 
     def _new_variant(self, key: Any) -> Executable:
         with self._lock:

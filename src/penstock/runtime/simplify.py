@@ -14,6 +14,7 @@ import numpy as np
 from penstock import errors
 from penstock.config import env
 from penstock.core.arrays import HashableArray
+from penstock.core.attributes import key_of
 from penstock.core.host_runs import run_host
 from penstock.core.kernels import NoKernel
 from penstock.core.op_def import lookup
@@ -211,7 +212,7 @@ def prepared_op(node: Node, device: str = "CPU") -> PreparedOp:
     assert node.op is not None
     in_dtypes = tuple(source.dtypes[index] for source, index in node.inputs)
     counts = tuple(node.counts) if node.counts is not None else (1,) * len(node.op.inputs)
-    key = ("node", in_dtypes, counts, tuple(node.attrs.items()), device)
+    key = ("node", in_dtypes, counts, key_of(node.op, node.attrs), device)
     found: PreparedOp | None = node.op.prepared.get(key)
     if found is None:
         try:
@@ -235,8 +236,9 @@ def merge_equal(program: Program) -> Program:
         node.inputs = [_first(i, replaced) for i in node.inputs]
         if node.stateful or node.control or node.type == FEED or not node.dtypes:
             continue
-        attrs = tuple((n, v) for n, v in node.attrs.items() if not n.startswith("_"))
-        key = (node.type, attrs, tuple((id(n), i) for n, i in node.inputs), node.device)
+        attrs = {n: v for n, v in node.attrs.items() if not n.startswith("_")}
+        same = key_of(node.op, attrs) if node.op is not None else tuple(attrs.items())
+        key = (node.type, same, tuple((id(n), i) for n, i in node.inputs), node.device)
         first = seen.setdefault(key, node)
         if first is not node:
             replaced[id(node)] = [(first, i) for i in range(len(node.dtypes))]

@@ -70,7 +70,7 @@ def while_compiled(ctx: TraceContext, input: Any, *, cond: Any, body: Any) -> An
 def _of_length(held: StackedList, length: int) -> StackedList:
     """A list cut, or with elements added that are not set."""
     room = max(length, held.capacity)
-    return held.in_form((held.dtype, None, room, length, held.roomy))
+    return held.with_room(room, length, held.roomy)
 
 
 def _flat(rows: Any) -> Any:
@@ -317,7 +317,7 @@ class _Loop:
         most = self._bound()
         if most is None:
             raise NotStatic(None, "a list grows in a loop without a known bound")
-        return (*form[:2], before[2] + more * most, None, True)
+        return (*form[:2], before[2] + more * most, None, True, form[5])
 
     def _bound(self) -> int | None:
         """The most rounds that there can be."""

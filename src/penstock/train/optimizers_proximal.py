@@ -126,7 +126,9 @@ class AdagradDAOptimizer(AdagradOptimizer):
         self._global_step = global_step
 
     def _given(self) -> dict[str, Any]:
-        return {"lr": self._learning_rate, "l1": self._l1, "l2": self._l2}
+        rate = self._learning_rate
+        rate = self._real_number(rate, "lr") if callable(rate) else rate
+        return {"lr": rate, "l1": self._l1, "l2": self._l2}
 
     def _create_slots(self, var_list: list[Any]) -> None:
         for var in var_list:
