@@ -16,6 +16,7 @@
 #include "distinct.h"
 #include "draws.h"
 #include "edits.h"
+#include "fake_steps.h"
 #include "key_index.h"
 #include "largest.h"
 #include "level.h"
@@ -32,7 +33,7 @@
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 17; }
+EXPORT int penstock_arrays_version() { return 18; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -383,10 +384,37 @@ EXPORT int64_t penstock_arrays_fill_rows(const int64_t *ids, int64_t number, int
   return with_memory([=] { return fill_rows(ids, number, rows, places, empty, filled); });
 }
 
-EXPORT int64_t penstock_arrays_weighted(const int64_t *weights, const int64_t *blocks, int64_t size,
-                                        const int64_t *values, int64_t number, int64_t *classes) {
-  weighted(weights, blocks, size, values, number, classes);
+EXPORT int64_t penstock_arrays_weighted(const int64_t *weights, const int64_t *blocks, int64_t parts,
+                                        int64_t size, const int64_t *values, int64_t number,
+                                        int64_t *classes) {
+  return with_memory([=]() -> int64_t {
+    weighted(weights, blocks, parts, size, values, number, classes);
+    return -1;
+  });
+}
+
+EXPORT int64_t penstock_arrays_far_apart(const float *points, int64_t number, int64_t width,
+                                         int64_t count, int64_t tries, const int64_t *first,
+                                         const float *uniform, int64_t *places) {
+  return with_memory([=]() -> int64_t {
+    far_apart(points, number, width, count, tries, first, uniform, places);
+    return -1;
+  });
+}
+
+EXPORT int64_t penstock_arrays_fake_steps(const float *x, int64_t rows, int64_t channels,
+                                          const float *steps, int64_t divides, int64_t threads,
+                                          float *out) {
+  fake_steps(x, rows, Steps(steps, channels), divides != 0, threads, out);
   return -1;
+}
+
+EXPORT int64_t penstock_arrays_fake_steps_back(const float *grads, const float *x, int64_t rows,
+                                               int64_t channels, const float *steps, int64_t threads,
+                                               float *out, float *low, float *high) {
+  return with_memory([=] {
+    return fake_steps_back(grads, x, rows, Steps(steps, channels), threads, out, low, high);
+  });
 }
 
 EXPORT int64_t penstock_arrays_sobol(const uint32_t *directions, int64_t dims, int64_t first,

@@ -163,9 +163,31 @@ EXPORT int64_t penstock_arrays_ranges(const void *starts, const void *deltas, in
                                       const int64_t *splits, int64_t rows, void *out);
 
 // In which class's part of [0, total) each value lies, one after the other. Weights of classes stand in
-// blocks of `size`, whose sums are `blocks`; no value is negative, or reaches their total.
-EXPORT int64_t penstock_arrays_weighted(const int64_t *weights, const int64_t *blocks, int64_t size,
-                                        const int64_t *values, int64_t number, int64_t *classes);
+// `parts` blocks of `size`, whose sums are `blocks`; no value is negative, or reaches their total.
+EXPORT int64_t penstock_arrays_weighted(const int64_t *weights, const int64_t *blocks, int64_t parts,
+                                        int64_t size, const int64_t *values, int64_t number,
+                                        int64_t *classes);
+
+// Where `count` of the points [number, width] are that are far from each other: each is drawn in proportion
+// to its squared distance from those before, the best of 1 + tries draws; the first is the best of as many
+// that are given. uniform: (count - 1) * (1 + tries) numbers in [0, 1). There are points, and count is not
+// above their number.
+EXPORT int64_t penstock_arrays_far_apart(const float *points, int64_t number, int64_t width,
+                                         int64_t count, int64_t tries, const int64_t *first,
+                                         const float *uniform, int64_t *places);
+
+// Floats [rows, channels] rounded to the steps of ranges, one for each channel. steps[5, channels]: the
+// ends, the steps from the lower one to zero, a step, and the steps of 1, by which numbers are multiplied
+// unless a step divides them. NaN stays NaN; ends are no NaN.
+EXPORT int64_t penstock_arrays_fake_steps(const float *x, int64_t rows, int64_t channels,
+                                          const float *steps, int64_t divides, int64_t threads,
+                                          float *out);
+
+// What flows back through it: gradients, times 0 where numbers are beyond their range, and for each
+// channel the sums of those below and of those above it.
+EXPORT int64_t penstock_arrays_fake_steps_back(const float *grads, const float *x, int64_t rows,
+                                               int64_t channels, const float *steps, int64_t threads,
+                                               float *out, float *low, float *high);
 
 // Points of Sobol's sequence from point `first` on: rows of `dims` floats, or doubles where `wide`, in
 // [0, 1). Each dimension has 32 direction numbers, the one of the lowest bit first; first + count is below
@@ -240,7 +262,7 @@ EXPORT int64_t penstock_arrays_fill_rows(const int64_t *ids, int64_t number, int
                                          bool *empty, int64_t *filled);
 
 // Where a Markov chain over numbers ends, of which there is one at least: it moves on to number i
-// where that by the number it is at is above uniform[i], or that is zero.
+// where that is above uniform[i] times the number it is at, or that is zero.
 EXPORT int64_t penstock_arrays_chain(const float *numbers, const double *uniform, int64_t count);
 
 // Squared distances of points [number, width] from a centre; before[i] where that is less and there are any.

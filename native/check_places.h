@@ -266,7 +266,7 @@ bool check_all_inside(Random &random) {
 
 bool check_weighted(Random &random) {
   constexpr int64_t size = 4;
-  const int64_t parts = 1 + below(random, 6), number = 30;
+  const int64_t parts = 1 + below(random, below(random, 2) ? 6 : 200), number = 30;
   std::vector<int64_t> weights(parts * size), blocks(parts), ends(parts * size), classes(number);
   for (int64_t &each : weights) each = below(random, 3);
   weights[below(random, parts * size)] += 1;
@@ -276,9 +276,27 @@ bool check_weighted(Random &random) {
     ends[k] = total += weights[k];
   }
   const std::vector<int64_t> values = some(random, number, total, false);
-  penstock_arrays_weighted(weights.data(), blocks.data(), size, values.data(), number, classes.data());
+  penstock_arrays_weighted(weights.data(), blocks.data(), parts, size, values.data(), number,
+                           classes.data());
   for (int64_t i = 0; i < number; ++i)
     if (classes[i] != std::upper_bound(ends.begin(), ends.end(), values[i]) - ends.begin()) return false;
+  return true;
+}
+
+// Points are on a line, each at a place of its own: those drawn are all different, and when all are drawn
+// they are all there.
+bool check_far_apart(Random &random) {
+  const int64_t number = 1 + below(random, 9), count = 1 + below(random, number), tries = below(random, 3);
+  std::vector<float> points(2 * number);
+  for (int64_t i = 0; i < 2 * number; ++i) points[i] = static_cast<float>(i);
+  std::vector<float> uniform((count - 1) * (1 + tries));
+  for (float &each : uniform) each = static_cast<float>(below(random, 1000)) / 1000;
+  const std::vector<int64_t> first = some(random, 1 + tries, number, false);
+  std::vector<int64_t> places(count, -1), times(number);
+  penstock_arrays_far_apart(points.data(), number, 2, count, tries, first.data(), uniform.data(),
+                            places.data());
+  for (const int64_t each : places)
+    if (each < 0 || each >= number || times[each]++) return false;
   return true;
 }
 

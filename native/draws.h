@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
+#include <vector>
 
 namespace penstock {
 
@@ -45,12 +47,22 @@ void ranges(const Whole *starts, const Whole *deltas, const int64_t *splits, int
   }
 }
 
-// In which class's part of [0, total) each value lies. The weights of classes stand in blocks of `size`,
-// whose sums are `blocks`; values are below the sum of all.
-inline void weighted(const int64_t *weights, const int64_t *blocks, int64_t size, const int64_t *values,
-                     int64_t number, int64_t *classes) {
+// In which class's part of [0, total) each value lies. The weights of classes stand in `parts` blocks of
+// `size`, whose sums are `blocks`; values are below the sum of all.
+inline void weighted(const int64_t *weights, const int64_t *blocks, int64_t parts, int64_t size,
+                     const int64_t *values, int64_t number, int64_t *classes) {
+  constexpr int64_t kFew = 64;  // blocks that are looked through, value by value
+  std::vector<int64_t> ends;
+  if (parts > kFew && number > 1) {
+    ends.resize(static_cast<std::size_t>(parts));
+    std::partial_sum(blocks, blocks + parts, ends.begin());
+  }
   for (int64_t i = 0; i < number; ++i) {
     int64_t rest = values[i], block = 0, within = 0;
+    if (!ends.empty()) {
+      block = std::upper_bound(ends.begin(), ends.end(), rest) - ends.begin();
+      if (block) rest -= ends[static_cast<std::size_t>(block - 1)];
+    }
     while (rest >= blocks[block]) rest -= blocks[block++];
     const int64_t *each = weights + block * size;
     while (rest >= each[within]) rest -= each[within++];
@@ -75,14 +87,14 @@ void sobol(const uint32_t *directions, int64_t dims, uint64_t first, int64_t cou
   }
 }
 
-// Where a Markov chain ends: it moves on to number i when numbers[i] by the number here is above
-// uniform[i], or that is zero.
+// Where a Markov chain ends: it moves on to number i when numbers[i] is above uniform[i] times the number
+// here, or that is zero.
 inline int64_t chain_end(const float *numbers, const double *uniform, int64_t count) {
   int64_t current = 0;
   double here = static_cast<double>(numbers[0]);
   for (int64_t i = 1; i < count; ++i) {
     const double there = static_cast<double>(numbers[i]);
-    if (here == 0 || there / here > uniform[i]) {
+    if (here == 0 || there > uniform[i] * here) {
       current = i;
       here = there;
     }
@@ -100,6 +112,43 @@ inline void nearer(const float *points, int64_t number, int64_t width, const flo
       sum += away * away;
     }
     out[i] = before ? (sum < before[i] || sum != sum ? sum : before[i]) : sum;
+  }
+}
+
+// Where one of `number` weights is drawn: evenly where their sum is not above 0.
+inline int64_t drawn_place(const std::vector<double> &ends, double uniform) {
+  const int64_t number = static_cast<int64_t>(ends.size());
+  const double total = ends.back();
+  const int64_t place =
+      total > 0 ? std::upper_bound(ends.begin(), ends.end(), uniform * total) - ends.begin()
+                : static_cast<int64_t>(uniform * static_cast<double>(number));
+  return std::min(place, number - 1);
+}
+
+// The first centres of k-means++: see penstock_arrays_far_apart.
+inline void far_apart(const float *points, int64_t number, int64_t width, int64_t count, int64_t tries,
+                      const int64_t *first, const float *uniform, int64_t *places) {
+  const std::size_t size = static_cast<std::size_t>(number);
+  std::vector<double> nearest(size), option(size), best(tries ? size : 0), ends(size);
+  for (int64_t k = 0; k < count; ++k) {
+    if (k) std::partial_sum(nearest.begin(), nearest.end(), ends.begin());
+    double least = 0;
+    for (int64_t t = 0; t <= tries; ++t) {
+      const int64_t place = k ? drawn_place(ends, static_cast<double>(*uniform++)) : first[t];
+      if (!tries && k + 1 == count) {  // nobody asks for distances any more
+        places[k] = place;
+        return;
+      }
+      const double *before = k ? nearest.data() : nullptr;
+      nearer(points, number, width, points + place * width, before, option.data());
+      const double sum = tries ? std::accumulate(option.begin(), option.end(), 0.0) : 0.0;
+      if (t == 0 || sum < least) {
+        least = sum;
+        places[k] = place;
+        (tries ? best : nearest).swap(option);
+      }
+    }
+    if (tries) nearest.swap(best);
   }
 }
 

@@ -13,7 +13,7 @@
 namespace penstock {
 namespace {
 
-constexpr int64_t kSpace = 3;  // axes that windows slide over; images have one of size 1 more
+constexpr int64_t kSpace = 3;  // axes that windows slide over
 
 enum ConvolutionWork { kConvolution, kToImage, kToFilter };
 
@@ -38,23 +38,19 @@ struct Field {
   const T *at;
   std::vector<T> held;
 
-  // A copy of an image [batch, given, depth] whose elements are `apart` steps from each other, the first
-  // at `from`; what is outside of the field is left out.
-  void copy(const T *image, int64_t batch, const int64_t *given, int64_t depth, const int64_t *from,
-            const int64_t *apart) {
-    held.assign(static_cast<std::size_t>(batch * size[0] * size[1] * size[2] * depth), T{0});
+  // A copy of an image with zeros around it; what is outside of the field is left out.
+  void copy(const T *image, const Convolution &s) {
+    held.assign(static_cast<std::size_t>(s.batch * size[0] * size[1] * size[2] * s.depth), T{0});
     at = held.data();
-    for (int64_t n = 0; n < batch; ++n)
-      for (int64_t a = 0; a < given[0]; ++a)
-        for (int64_t b = 0; b < given[1]; ++b) {
-          const int64_t i = from[0] + a * apart[0], j = from[1] + b * apart[1];
-          if (i < 0 || i >= size[0] || j < 0 || j >= size[1]) continue;
-          const T *source = image + ((n * given[0] + a) * given[1] + b) * given[2] * depth;
-          T *target = held.data() + ((n * size[0] + i) * size[1] + j) * size[2] * depth;
-          for (int64_t c = 0; c < given[2]; ++c) {
-            const int64_t k = from[2] + c * apart[2];
-            if (k >= 0 && k < size[2]) std::copy_n(source + c * depth, depth, target + k * depth);
-          }
+    const int64_t row = std::min(s.size[2], size[2] - s.before[2]) * s.depth;
+    for (int64_t n = 0; n < s.batch; ++n)
+      for (int64_t a = 0; a < std::min(s.size[0], size[0] - s.before[0]); ++a)
+        for (int64_t b = 0; b < std::min(s.size[1], size[1] - s.before[1]); ++b) {
+          const T *source = image + ((n * s.size[0] + a) * s.size[1] + b) * s.size[2] * s.depth;
+          const int64_t i = a + s.before[0], j = b + s.before[1];
+          T *target = held.data() +
+                      (((n * size[0] + i) * size[1] + j) * size[2] + s.before[2]) * s.depth;
+          if (row > 0) std::copy_n(source, row, target);
         }
   }
 };
@@ -62,7 +58,6 @@ struct Field {
 // What the windows of a convolution see of an image.
 template <typename T>
 void surround(Field<T> &field, const T *image, const Convolution &s) {
-  const int64_t ones[kSpace] = {1, 1, 1};
   bool inside = true;
   for (int64_t axis = 0; axis < kSpace; ++axis) {
     field.size[axis] = (s.count[axis] - 1) * s.stride[axis] + s.reach(axis);
@@ -72,7 +67,7 @@ void surround(Field<T> &field, const T *image, const Convolution &s) {
     std::copy_n(s.size, kSpace, field.size);
     field.at = image;
   } else {
-    field.copy(image, s.batch, s.size, s.depth, s.before, ones);
+    field.copy(image, s);
   }
 }
 
@@ -189,24 +184,23 @@ void sum_channels(const Windows<T> &w, const T *x, int64_t count, const T *filte
 
 // The convolution of a field with a filter [window, inner, outs] in groups.
 template <typename T>
-void convolve(const Windows<T> &w, int64_t batch, const int64_t *count, int64_t groups,
-              const T *filter, int64_t outs, T *out) {
-  const int64_t inner = w.depth / groups, columns = outs / groups;
-  for (int64_t n = 0; n < batch; ++n)
-    for (int64_t a = 0; a < count[0]; ++a)
-      for (int64_t b = 0; b < count[1]; ++b, out += count[2] * outs) {
+void convolve(const Windows<T> &w, const Convolution &s, const T *filter, T *out) {
+  const int64_t inner = s.depth / s.groups, columns = s.outs / s.groups, count = s.count[2];
+  for (int64_t n = 0; n < s.batch; ++n)
+    for (int64_t a = 0; a < s.count[0]; ++a)
+      for (int64_t b = 0; b < s.count[1]; ++b, out += count * s.outs) {
         const T *x = w.first(n, a, b);
-        if (inner == 1 && groups > 1) {
-          sum_channels(w, x, count[2], filter, columns, out);
+        if (inner == 1 && s.groups > 1) {
+          sum_channels(w, x, count, filter, columns, out);
           continue;
         }
-        for (int64_t g = 0; g < groups; ++g)
-          sum_columns(w, x + g * inner, count[2], inner, filter + g * columns, columns, outs,
+        for (int64_t g = 0; g < s.groups; ++g)
+          sum_columns(w, x + g * inner, count, inner, filter + g * columns, columns, s.outs,
                       out + g * columns);
       }
 }
 
-// A filter [window, in / groups, outs] from its last place to its first, as [window, outs / groups, in].
+// A filter [window, in / groups, outs] as [window, outs / groups, in].
 template <typename T>
 std::vector<T> turned(const T *filter, const Convolution &s) {
   const int64_t inner = s.depth / s.groups, columns = s.outs / s.groups, places = s.places();
@@ -215,21 +209,77 @@ std::vector<T> turned(const T *filter, const Convolution &s) {
     for (int64_t g = 0; g < s.groups; ++g)
       for (int64_t c = 0; c < inner; ++c)
         for (int64_t k = 0; k < columns; ++k) {
-          const T each = filter[((places - 1 - at) * inner + c) * s.outs + g * columns + k];
+          const T each = filter[(at * inner + c) * s.outs + g * columns + k];
           made[static_cast<std::size_t>((at * columns + k) * s.depth + g * inner + c)] = each;
         }
   return made;
 }
 
-// Gradients as far apart as windows were, with zeros around them and between.
-template <typename T>
-void spread_out(Field<T> &field, const T *grads, const Convolution &s) {
-  int64_t from[kSpace];
-  for (int64_t axis = 0; axis < kSpace; ++axis) {
-    field.size[axis] = s.size[axis] + s.reach(axis) - 1;
-    from[axis] = s.reach(axis) - 1 - s.before[axis];
+// Adds to `kPixels` pixels, `apart` from each other, what flows back to one place of a filter.
+template <int64_t kPixels, int64_t kLanes, typename Lane, typename T>
+inline __attribute__((always_inline)) void give_block(const T *grads, const T *filter, int64_t columns,
+                                                      const Convolution &s, int64_t apart, T *out) {
+  constexpr int64_t kSize = sizeof(Lane) / sizeof(T);
+  Lane sums[kPixels][kLanes];
+  for (int64_t p = 0; p < kPixels; ++p) __builtin_memcpy(sums[p], out + p * apart, sizeof sums[p]);
+  for (int64_t o = 0; o < columns; ++o, filter += s.depth) {
+    Lane factors[kLanes];
+    for (int64_t k = 0; k < kLanes; ++k) factors[k] = loaded<Lane>(filter + k * kSize);
+    for (int64_t p = 0; p < kPixels; ++p)
+      for (int64_t k = 0; k < kLanes; ++k) sums[p][k] += grads[p * s.outs + o] * factors[k];
   }
-  field.copy(grads, s.batch, s.count, s.outs, from, s.stride);
+  for (int64_t p = 0; p < kPixels; ++p) __builtin_memcpy(out + p * apart, sums[p], sizeof sums[p]);
+}
+
+// The same for `count` pixels and all channels.
+template <typename T>
+inline __attribute__((always_inline)) void give_line(const T *grads, const T *filter, int64_t count,
+                                                     const Convolution &s, T *out) {
+  const int64_t inner = s.depth / s.groups, columns = s.outs / s.groups;
+  const int64_t apart = s.stride[2] * s.depth;
+  if (inner == 1 && columns == 1) {
+    for (int64_t c = 0; c < count; ++c, grads += s.outs, out += apart)
+      for (int64_t k = 0; k < s.outs; ++k) out[k] += grads[k] * filter[k];
+    return;
+  }
+  for (int64_t g = 0; g < s.groups; ++g)
+    each_block<T>(inner, [&](auto lanes, auto lane, int64_t k) {
+      using Lane = typename decltype(lane)::type;
+      constexpr int64_t kLanes = decltype(lanes)::value;
+      const T *factors = filter + g * inner + k, *from = grads + g * columns;
+      T *to = out + g * inner + k;
+      int64_t c = 0;
+      for (; c + 4 <= count; c += 4)
+        give_block<4, kLanes, Lane>(from + c * s.outs, factors, columns, s, apart, to + c * apart);
+      for (; c < count; ++c)
+        give_block<1, kLanes, Lane>(from + c * s.outs, factors, columns, s, apart, to + c * apart);
+    });
+}
+
+// Windows see zeros outside of the image, and nothing flows there.
+template <typename T>
+void to_image(const T *filter, const T *grads, const Convolution &s, T *out) {
+  const std::vector<T> around = turned(filter, s);
+  std::fill_n(out, s.batch * s.size[0] * s.size[1] * s.size[2] * s.depth, T{0});
+  const int64_t step = s.stride[2], last = s.size[2] - 1;
+  for (int64_t n = 0; n < s.batch; ++n)
+    for (int64_t a = 0; a < s.count[0]; ++a)
+      for (int64_t b = 0; b < s.count[1]; ++b, grads += s.count[2] * s.outs) {
+        const T *factors = around.data();
+        for (int64_t i = 0; i < s.window[0]; ++i)
+          for (int64_t j = 0; j < s.window[1]; ++j)
+            for (int64_t l = 0; l < s.window[2]; ++l, factors += s.depth * s.outs / s.groups) {
+              const int64_t p = a * s.stride[0] + i * s.rate[0] - s.before[0];
+              const int64_t q = b * s.stride[1] + j * s.rate[1] - s.before[1];
+              const int64_t r = l * s.rate[2] - s.before[2];
+              if (p < 0 || p >= s.size[0] || q < 0 || q >= s.size[1] || r > last) continue;
+              const int64_t from = r < 0 ? (step - 1 - r) / step : 0;
+              const int64_t to = std::min(s.count[2], (last - r) / step + 1);
+              if (from >= to) continue;
+              const int64_t pixel = ((n * s.size[0] + p) * s.size[1] + q) * s.size[2] + r + from * step;
+              give_line(grads + from * s.outs, factors, to - from, s, out + pixel * s.depth);
+            }
+      }
 }
 
 // visit(where a window sees a place of the filter, its gradients) for all windows.
@@ -293,27 +343,18 @@ void to_filter(const Field<T> &field, const T *grads, const Convolution &s, T *o
       }
 }
 
-// What flows back to an image is a convolution too: of the gradients, with the filter turned around.
 template <typename T>
 int64_t convolved(int64_t work, const T *x, const T *y, const Convolution &s, T *out) {
-  const int64_t ones[kSpace] = {1, 1, 1};
-  const bool back = work == kToImage;
-  if (work < kConvolution || work > kToFilter) return -2;
+  if (work == kToImage) {
+    to_image(x, y, s, out);
+    return -1;
+  }
   Field<T> field;
-  std::vector<T> around;
-  if (back) {
-    spread_out(field, y, s);
-    around = turned(x, s);
-  } else {
-    surround(field, x, s);
-  }
-  if (work == kToFilter) {
+  surround(field, x, s);
+  if (work == kConvolution)
+    convolve(Windows<T>{field, s.window, s.rate, s.stride, s.depth}, s, y, out);
+  else
     to_filter(field, y, s, out);
-  } else {
-    const Windows<T> w{field, s.window, s.rate, back ? ones : s.stride, back ? s.outs : s.depth};
-    convolve(w, s.batch, back ? s.size : s.count, s.groups, back ? around.data() : y,
-             back ? s.depth : s.outs, out);
-  }
   return -1;
 }
 

@@ -104,7 +104,7 @@ void draw(char *image, int64_t height, int64_t width, int64_t bytes, const float
 
 using namespace penstock;
 
-int penstock_images_version() { return 4; }
+int penstock_images_version() { return 5; }
 
 int64_t penstock_images_crop(int64_t kind, const void *images, const int64_t *sizes, const float *boxes,
                              const int32_t *numbers, int64_t count, int64_t nearest,

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import penstock as tf
-from penstock.core import convert
+from penstock.core import convert, execute
+from penstock.core.op_def import lookup
 
 
 @pytest.mark.parametrize("value", [0, 3, -7, 2**31 - 1, 0.5, -0.0, 1e-50, 3e38, math.inf, math.nan])
@@ -83,3 +84,21 @@ def test_short_lists_of_lists_are_as_general_ones(value):
 @pytest.mark.parametrize("value", [[[1], [2, 3]], [[]], [[], []], [1, [2]], [[1, 2.5]], [["a"]]])
 def test_other_lists_go_the_general_way(value):
     assert convert.short_integers(value, tf.int32) is None
+
+
+@pytest.mark.parametrize("limits", [(0.5, 0.1), (0.5, 0), (1, 0.25)])
+def test_fractions_take_the_default_of_their_attribute_at_once(limits):
+    """What no tensor says is the attribute's default, for fractions as for whole numbers."""
+    inputs = (tf.zeros([2, 4]), tf.zeros([2]), 3, *limits)
+    found = execute._with_numbers(lookup("NonMaxSuppressionV3"), inputs, {})
+    assert found is not None
+    assert [t.dtype for t in found[2:]] == [tf.int32, tf.float32, tf.float32]
+    np.testing.assert_array_equal([t.numpy() for t in found[3:]], np.float32(limits))
+    longer, _ = execute.convert_inputs(
+        lookup("NonMaxSuppressionV3"), list(inputs), {"T": tf.float32}
+    )
+    assert [t.dtype for t in longer] == [t.dtype for t in found]
+
+
+def test_fractions_for_an_attribute_of_whole_numbers_go_the_general_way():
+    assert execute._with_numbers(lookup("Range"), (0.5, 3, 1), {}) is None

@@ -71,3 +71,29 @@ def test_hits(width: int, monkeypatch) -> None:
     for one, other in zip(found, again, strict=True):
         np.testing.assert_array_equal(one.numpy(), other.numpy())
         assert one.dtype == other.dtype
+
+
+def test_classes_of_many_blocks() -> None:
+    """Many values find their blocks by search, few by looking through: the same classes."""
+    weights = draw.integers(0, 3, (500, 4))
+    weights[7, 1] = 9
+    blocks, ends = weights.sum(1), np.cumsum(weights)
+    values = draw.integers(0, ends[-1], 300)
+    wanted = np.searchsorted(ends, values, "right")
+    np.testing.assert_array_equal(native_draws.weighted(weights, blocks, values), wanted)
+    for value, place in zip(values[:20], wanted[:20], strict=True):
+        assert native_draws.weighted(weights, blocks, np.array([value]))[0] == place
+
+
+def test_points_far_apart() -> None:
+    """Two heaps far from each other have a centre each, whatever is drawn; so has each point."""
+    heaps = np.concatenate([draw.random((50, 3)), 1e6 + draw.random((50, 3))]).astype(np.float32)
+    for tries in (0, 2):
+        first = draw.integers(0, 9, 1 + tries)
+        uniform = draw.random(8 * (1 + tries), np.float32)
+        found = native_draws.far_apart(heaps, 2, tries, first, uniform)
+        assert sorted(found // 50) == [0, 1]
+        assert sorted(native_draws.far_apart(heaps[:9], 9, tries, first, uniform)) == [*range(9)]
+    same = np.ones((4, 2), np.float32)
+    high = np.full(4, 0.99, np.float32)
+    assert native_draws.far_apart(same, 3, 1, np.array([1, 2]), high).tolist() == [1, 3, 3]

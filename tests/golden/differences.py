@@ -18,16 +18,13 @@ class Known(NamedTuple):
 
 _BY_REASON = {
     "Strides, paddings and sizes that cannot be: another class of error, or none.": """
-        Conv error 5, FusedPadConv2D error 9, FusedResizeAndPadConv2D error 11
+        Conv error 4, FusedPadConv2D error 9, FusedResizeAndPadConv2D error 11
     """,
     "Quantised numbers are rounded in double precision: halves, and the last bits of qint32.": """
         QuantizeV2 value 2, QuantizedConcat value 8
     """,
     "What is not finite or out of bounds becomes the nearest integer, NaN 0 or the lowest.": """
         RequantizePerChannel value 2, UniformQuantize value 2
-    """,
-    "Other random numbers choose.": """
-        KMC2ChainInitialization value 1, KmeansPlusPlusInitialization value 5
     """,
     "Vectors of a decomposition are unique up to sign or phase: these are LAPACK's.": """
         Eig shape 1, Eig value 2, Qr value 2, SelfAdjointEigV2 value 3, Svd value 8
@@ -47,7 +44,8 @@ _BY_REASON = {
         CTCGreedyDecoder shape 2, CTCGreedyDecoder value 1, CumulativeLogsumexp value 2,
         FakeQuantWithMinMaxVarsPerChannel gradient 1, ImageProjectiveTransformV2 gradient
         2, ImageProjectiveTransformV2 value 1, ImageProjectiveTransformV3 gradient 2,
-        ImageProjectiveTransformV3 value 2, LRN value 1, LRNGrad value 1, RGBToHSV
+        ImageProjectiveTransformV3 value 2, KmeansPlusPlusInitialization value 1, LRN value 1,
+        LRNGrad value 1, RGBToHSV
         value 5, Relu6Grad value 1, SparseSlice value 1, StatelessMultinomial value 1
     """,
     "TensorFlow's derivative fails with bands beyond the corner, and loses an axis of one row.": """

@@ -165,6 +165,16 @@ def test_zeros_around_an_image_meet_all_of_the_filter(monkeypatch):
     assert np.isnan(found[0, 0, 0, 0])
 
 
+def test_nothing_flows_where_no_window_was(monkeypatch):
+    """Pixels that windows skip get 0, whatever the filter holds."""
+    w, grad = np.full((2, 2, 3, 4), np.nan, np.float32), np.ones((1, 2, 2, 4), np.float32)
+    attrs = attrs_of((3, 3), "VALID", (1, 1), False)
+    sizes = np.array([1, 6, 7, 3], np.int32)
+    found, wanted = both("Conv2DBackpropInput", (sizes, w, grad), attrs, monkeypatch)
+    np.testing.assert_array_equal(found, wanted)
+    assert not found[0, 2].any()
+
+
 @pytest.mark.parametrize(
     ("image", "filters", "attrs"),
     [

@@ -17,7 +17,7 @@ from penstock.core.op_def import ArgDef, OpDef, lookup
 from penstock.core.prepared import PREPARED
 from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.core.tensor import EagerTensor, Tensor
-from penstock.types.dtypes import DType, as_dtype, int32
+from penstock.types.dtypes import DType, as_dtype, float32, float64, int32
 
 NO_ATTRS: dict[str, Any] = {}
 
@@ -183,7 +183,7 @@ def _with_numbers(
 ) -> tuple[EagerTensor, ...] | None:
     """`convert_inputs` where Python's numbers stand beside eager tensors; None where it is not so.
 
-    Tensors, fixed dtypes, or defaults of whole numbers say what the numbers become.
+    Tensors, fixed dtypes, or defaults say what the numbers become.
     """
     if attrs and not op.type_attrs.isdisjoint(attrs):
         return None
@@ -213,6 +213,9 @@ def _with_numbers(
     return tuple(flat)
 
 
+_FRACTIONS = (float32, float64)
+
+
 def _numbers(
     op: OpDef, inputs: Sequence[Any]
 ) -> tuple[tuple[int, DType, Callable[[Any, DType], EagerTensor | None]], ...] | None:
@@ -232,7 +235,7 @@ def _numbers(
                 return None
             continue
         whole = value.__class__ is int
-        if dtype is None and whole and default is not None:
+        if dtype is None and (whole or default in _FRACTIONS) and default is not None:
             dtype = dtypes[kind] = default
         if dtype is None:
             return None

@@ -31,11 +31,14 @@ _PASSES = frozenset(
 # The same for functions whose loops of NumPy have vectors for these dtypes alone.
 _FUNCTIONS = frozenset("Atan ClipByValue Exp Expm1 Log Log1p Softplus Sqrt Tanh".split())
 _VECTORS = frozenset({dt.float32, dt.float64})
-# One native pass of these dtypes (core/native_passes.py) in place of several of NumPy's.
+# One native pass of these dtypes (core/native_passes.py, native_fake.py) in place of several.
 _NATIVE = frozenset(
     """
-    EluGrad InvGrad LeakyRelu LeakyReluGrad MulNoNan ReciprocalGrad Relu Relu6Grad ReluGrad Rsqrt
-    RsqrtGrad Select SelectV2 SigmoidGrad Sign SqrtGrad SquaredDifference TanhGrad
+    EluGrad FakeQuantWithMinMaxArgs FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVars
+    FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannel
+    FakeQuantWithMinMaxVarsPerChannelGradient InvGrad LeakyRelu LeakyReluGrad MulNoNan
+    ReciprocalGrad Relu Relu6Grad ReluGrad Rsqrt RsqrtGrad Select SelectV2 SigmoidGrad Sign
+    SqrtGrad SquaredDifference TanhGrad
     """.split()
 )
 # Two or three passes, sums, or copies of parts: ahead up to `_PART` elements.

@@ -26,7 +26,31 @@ def weighted(weights: Array, blocks: Array, values: Array) -> Array | None:
     if call is None:
         return None
     found = np.empty(len(values), np.int64)
-    call(weights, blocks, weights.shape[1], np.ascontiguousarray(values), len(values), found)
+    given = np.ascontiguousarray(values), len(values), found
+    if call(weights, blocks, *weights.shape, *given) != -1:
+        raise MemoryError("native draws: there is no memory left for sums of weights")
+    return found
+
+
+def far_apart(points: Array, count: int, tries: int, first: Array, uniform: Array) -> Array | None:
+    """Where some points are that are far from each other: int64[count].
+
+    Each is drawn in proportion to its squared distance from those before, the best of some draws.
+
+    Args:
+      points: float32[N, D], N at least 1.
+      count: at least 1 and at most N.
+      tries: draws of each beyond one.
+      first: int64[1 + tries], places of points: the first is the best of them.
+      uniform: float32[(count - 1) * (1 + tries)], in [0, 1): what the others are drawn by.
+    """
+    call = LIBRARY.function("far_apart")
+    if call is None:
+        return None
+    found = np.empty(count, np.int64)
+    given = np.ascontiguousarray(points), *points.shape, count, tries, first, uniform, found
+    if call(*given) != -1:
+        raise MemoryError("native draws: there is no memory left for distances")
     return found
 
 

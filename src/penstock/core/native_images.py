@@ -20,7 +20,7 @@ LIBRARY = HostLibrary(
     "images",
     what="native work on images",
     without="crops, small convolutions, pooling and the like take two to ten times as long",
-    version=4,
+    version=5,
     functions={
         "crop": "nppppnnpnp",
         "crop_to_images": "ppppnnnp",

@@ -59,6 +59,24 @@ class Words:
                 return value % limit
 
 
+def doubles(stream: Stream, count: int) -> Array:
+    """Numbers evenly in [0, 1), of 52 bits: float64[count]."""
+    found = native_random.units(stream, count, True)
+    if found is None:
+        pairs = words(np, stream, 2 * count).astype(np.float64).reshape(count, 2)
+        found = (pairs[:, 0] % (1 << 20) * WORD + pairs[:, 1]) / MANTISSA
+    return found
+
+
+def singles(stream: Stream, count: int, after: int = 0) -> Array:
+    """Numbers evenly in [0, 1), of 23 bits, behind some words of a stream: float32[count]."""
+    found = native_random.units(stream, after + count, False)
+    if found is None:
+        drawn = words(np, stream, after + count) if after + count else np.empty(0, np.uint32)
+        found = (drawn % (1 << 23) / (1 << 23)).astype(np.float32)
+    return found[after:]
+
+
 def _usable(limit: int, size: int) -> int:
     """Below it are random numbers of [0, size) that are fair modulo `limit`."""
     return size - 1 - (size - 1) % limit if limit & (limit - 1) else size
@@ -116,11 +134,8 @@ class LogUniform(Distribution):
 
     def draw_many(self, source: Words, count: int) -> Any:
         """Classes, at once but for the exponentials, whose last digits decide."""
-        doubles = native_random.units(source.stream, count, True)
-        if doubles is None:
-            pairs = words(np, source.stream, 2 * count).astype(np.float64).reshape(count, 2)
-            doubles = (pairs[:, 0] % (1 << 20) * WORD + pairs[:, 1]) / MANTISSA
-        powers = map(math.exp, (doubles * math.log1p(self.size)).tolist())
+        drawn = doubles(source.stream, count)
+        powers = map(math.exp, (drawn * math.log1p(self.size)).tolist())
         return (np.array([int(p) for p in powers], np.int64) - 1) % self.size
 
     def probabilities(self, classes: Array) -> Array:

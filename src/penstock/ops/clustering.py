@@ -1,18 +1,21 @@
 """Points and centres: the nearest centres of points, and first centres for k-means.
 
 Sources: D. Arthur and S. Vassilvitskii, "k-means++: the advantages of careful seeding", 2007;
-O. Bachem et al., "Approximate k-means++ in sublinear time", 2016 (KMC2). The random numbers are our
-own: TensorFlow's seeds choose other points.
+O. Bachem et al., "Approximate k-means++ in sublinear time", 2016 (KMC2). A seed chooses the points
+that it chooses in TensorFlow: the first by two words of its stream for each draw, the others by a
+word each.
 """
 
 from typing import Any
 
 import numpy as np
 
-from penstock.core import native_arrays
+from penstock.core import native_arrays, native_draws
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.class_distributions import Uniform, Words, singles
+from penstock.ops.random_philox import stream_of_seeds
 from penstock.ops.string_arrays import invalid
 from penstock.types.dims import Dims
 
@@ -103,21 +106,34 @@ def _kmeans(points: Array, num_to_sample: Array, seed: Array, retries: Array) ->
     for ok, text in checks:
         if not ok:
             raise invalid(f"KmeansPlusPlusInitialization: expected {text}.")
-    rng = np.random.default_rng(int(seed))
-    chosen = [int(rng.integers(len(points)))]
-    nearest = _nearer(points, chosen[0], None)
+    stream = stream_of_seeds(int(seed), 0)
+    first = np.asarray(Uniform(len(points)).draw_many(Words(stream), tries + 1), np.int64)
+    uniform = singles(stream, (count - 1) * (tries + 1), 2 * (tries + 1))
+    chosen = native_draws.far_apart(points, count, tries, first, uniform)
+    return points[_far_apart(points, count, first, uniform) if chosen is None else chosen]
+
+
+def _far_apart(points: Array, count: int, first: Array, uniform: Array) -> list[int]:
+    """`native_draws.far_apart` in NumPy."""
+    chosen: list[int] = []
+    nearest, drawn = None, first.tolist()
+    by = iter(uniform.astype(np.float64).tolist())
     while len(chosen) < count:
-        total = np.add.reduce(nearest)
-        weights = nearest / total if total > 0 else np.full(len(points), 1 / len(points))
-        drawn = _choice(rng, weights, tries + 1).tolist()
-        if not tries and len(chosen) + 1 == count:  # nobody asks for distances any more
-            chosen += drawn
-            break
+        if nearest is not None:
+            ends = nearest.cumsum()
+            drawn = [_drawn_place(ends, next(by)) for _ in first]
         options = [_nearer(points, place, nearest) for place in drawn]
-        best = int(np.argmin([np.add.reduce(option) for option in options])) if tries else 0
+        best = int(np.argmin([option.sum() for option in options]))
         chosen.append(drawn[best])
         nearest = options[best]
-    return points[chosen]
+    return chosen
+
+
+def _drawn_place(ends: Array, uniform: float) -> int:
+    """A place in proportion to weights whose sums are given; evenly where all are 0."""
+    total = ends[-1]
+    place = ends.searchsorted(uniform * total, "right") if total > 0 else uniform * len(ends)
+    return min(int(place), len(ends) - 1)
 
 
 def _nearer(points: Array, place: int, before: Array | None) -> Array:
@@ -127,13 +143,6 @@ def _nearer(points: Array, place: int, before: Array | None) -> Array:
         found = _squared(points, points[place : place + 1])[:, 0]
         found = found if before is None else np.minimum(before, found)
     return found
-
-
-def _choice(rng: np.random.Generator, weights: Array, count: int) -> Array:
-    """What `rng.choice(len(weights), count, p=weights)` gives, of weights that add up to 1."""
-    ends = weights.cumsum()
-    ends /= ends[-1]
-    return ends.searchsorted(rng.random(count), side="right")
 
 
 KMC2 = define_op(
@@ -147,8 +156,8 @@ KMC2 = define_op(
 def _kmc2(distances: Array, seed: Array) -> Array:
     if not distances.size:
         raise invalid("KMC2ChainInitialization: expected distances of size > 0, got none.")
-    rng = np.random.default_rng(abs(int(seed)))
-    chances = rng.random(len(distances))
+    chances = np.empty(len(distances))  # of the first nobody asks
+    chances[1:] = singles(stream_of_seeds(abs(int(seed)), 0), len(distances) - 1)
     found = native_arrays.chain_end(distances, chances)
     if found is not None:
         return np.array(found, np.int64)
@@ -156,6 +165,6 @@ def _kmc2(distances: Array, seed: Array) -> Array:
     uniform, held = chances.tolist(), distances.tolist()
     here = held[0]
     for i in range(1, len(held)):
-        if here == 0 or held[i] / here > uniform[i]:
+        if here == 0 or held[i] > uniform[i] * here:
             current, here = i, held[i]
     return np.array(current, np.int64)

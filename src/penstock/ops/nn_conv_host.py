@@ -84,12 +84,14 @@ def _counts(image: Shape, window: Window) -> Shape:
 
 def _is_too_much(work: int, image: Shape, filters: Shape, outs: Shape, window: Window) -> bool:
     """Whether a compiled call takes less, or the image with its zeros is much larger."""
-    slid, depth = (image, outs[-1]) if work == TO_INPUT else (outs, image[-1])
-    multiplied = math.prod(slid[:-1]) * math.prod(filters)
-    reach = [(k - 1) * d for k, d in zip(window.sizes, window.dilations, strict=True)]
-    steps = (1,) * len(reach) if work == TO_INPUT else window.strides
-    around = [n * s + r for n, s, r in zip(slid[1:-1], steps, reach, strict=True)]
-    return multiplied > MOST_WORK or image[0] * math.prod(around) * depth > MOST_ELEMENTS
+    if math.prod(outs[:-1]) * math.prod(filters) > MOST_WORK:
+        return True
+    if work == TO_INPUT:
+        return math.prod(image) > MOST_ELEMENTS
+    w = window
+    entries = zip(outs[1:-1], w.sizes, w.strides, w.dilations, strict=True)
+    around = [(n - 1) * s + (k - 1) * d + 1 for n, k, s, d in entries]
+    return image[0] * math.prod(around) * image[-1] > MOST_ELEMENTS
 
 
 def convolved(

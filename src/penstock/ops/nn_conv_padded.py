@@ -60,6 +60,8 @@ def _conv_shape(c: ShapeContext) -> Dims:
     if len(strides) != spatial + 2 or len(gaps) != spatial + 2:
         c.fail(f"{spatial + 2} strides and dilations", f"{list(strides)} and {list(gaps)}")
     pads = c.attr("explicit_paddings")
+    if c.attr("padding") == "EXPLICIT" and len(pads) != 2 * (spatial + 2):
+        c.fail(f"explicit_paddings with {2 * (spatial + 2)} entries", f"{len(pads)} entries")
     sizes = []
     first = batch if layout.endswith("C") else batch + 1
     for i, axis in enumerate(spatial_axes(layout)):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.core import native_fake
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
@@ -32,6 +33,7 @@ class _Steps(NamedTuple):
       zero: how many steps zero is above the lower end.
       scale: the size of a step.
       rate: the steps of 1, rounded by itself.
+      packed: all of them for native code, where they are known and none is empty; else None.
     """
 
     least: Array
@@ -39,6 +41,7 @@ class _Steps(NamedTuple):
     zero: Array
     scale: Array
     rate: Array
+    packed: Array | None = None
 
 
 def _nudged(xp: Any, low: Array, high: Array, bits: int, narrow: bool) -> _Steps:
@@ -70,8 +73,10 @@ def _known_range(
     empty = (abs(first) < LEAST_END) & (abs(last) < LEAST_END)
     with np.errstate(all="ignore"):
         steps = _nudged(np, first, np.where(empty, np.float32(1), last), bits, narrow)
-    held = _Steps(*[np.asarray(each, np.float32) for each in steps])
-    return (empty if empty.any() else False), held
+    held = [np.asarray(each, np.float32) for each in steps[:-1]]
+    if empty.any():
+        return empty, _Steps(*held)
+    return False, _Steps(*held)._replace(packed=native_fake.packed(held))
 
 
 @functools.lru_cache(maxsize=256)
@@ -85,7 +90,11 @@ def _quantized(xp: Any, x: Array, known: tuple[Any, _Steps], divides: bool) -> A
 
     Zero's step is taken off before they are rounded, so that zero stays zero.
     """
-    empty, (least, most, zero, scale, rate) = known
+    empty, (least, most, zero, scale, rate, packed) = known
+    if xp is np and packed is not None:
+        native = native_fake.rounded(x, packed, divides)
+        if native is not None:
+            return native
     found = xp.maximum(xp.minimum(x, most), least)
     found -= least  # NumPy writes into what is there
     if divides:
@@ -152,7 +161,11 @@ def _args_gradient(
     num_bits: int,
     narrow_range: bool,
 ) -> Array:
-    _, (least, most, *_) = _attribute_range(min, max, num_bits, narrow_range)
+    _, (least, most, *_, packed) = _attribute_range(min, max, num_bits, narrow_range)
+    if xp is np and packed is not None:
+        native = native_fake.back(gradients, inputs, packed)
+        if native is not None:
+            return native[0]
     return gradients * ((inputs >= least) & (inputs <= most)).astype(np.float32)
 
 
@@ -180,7 +193,12 @@ def _bounded_gradient(
 
     All passes through an empty range, and nothing reaches its ends, not even 0 times infinity.
     """
-    empty, (least, most, *_) = _range(xp, min, max, *rounding)
+    empty, (least, most, *_, packed) = _range(xp, min, max, *rounding)
+    if xp is np and packed is not None:
+        native = native_fake.back(gradients, inputs, packed)
+        if native is not None:
+            backs, below, above = native
+            return backs, below.reshape(min.shape), above.reshape(min.shape)
     axes = tuple(range(inputs.ndim - min.ndim))
     inside, below, above = (inputs >= least) & (inputs <= most), inputs < least, inputs > most
     if empty is False:

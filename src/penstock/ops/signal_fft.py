@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import fourier
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
@@ -82,10 +83,10 @@ def _define_complex(name: str, count: int, inverse: bool) -> OpDef:
     def run(xp: Any, x: Array) -> Array:
         if 0 in x.shape:
             return xp.zeros(x.shape, x.dtype)
-        if xp is np:  # what fftn does after its checks, which take as long as a small transform
-            along = np.fft.ifft if inverse else np.fft.fft
+        if xp is np:
+            along = fourier.ifft if inverse else fourier.fft
             for axis in range(-1, -count - 1, -1):
-                x = along(x, axis=axis)
+                x = along(x, axis)
             return x
         transform = xp.fft.ifftn if inverse else xp.fft.fftn
         return transform(x, axes=_inner(count))
@@ -164,9 +165,9 @@ def _define_real(name: str, count: int) -> OpDef:
             empty = _real_output(x.shape, lengths, inverse=False)
             return xp.zeros(empty, Tcomplex.numpy_dtype)
         if xp is np:
-            found = np.fft.rfft(x, lengths[-1])
+            found = fourier.rfft(x, lengths[-1])
             for axis in range(-2, -count - 1, -1):
-                found = np.fft.fft(found, lengths[axis], axis)
+                found = fourier.fft(found, axis, lengths[axis])
         else:
             found = xp.fft.rfftn(x, s=lengths, axes=_inner(count))
         return found.astype(Tcomplex.numpy_dtype)
@@ -201,8 +202,8 @@ def _define_inverse_real(name: str, count: int) -> OpDef:
             return xp.zeros(_real_output(x.shape, lengths, inverse=True), Treal.numpy_dtype)
         if xp is np:
             for axis in range(-count, -1):
-                x = np.fft.ifft(x, lengths[axis], axis)
-            found = np.fft.irfft(x, lengths[-1])
+                x = fourier.ifft(x, axis, lengths[axis])
+            found = fourier.irfft(x, lengths[-1])
         else:
             found = xp.fft.irfftn(x, s=lengths, axes=_inner(count))
         return found.astype(Treal.numpy_dtype)
