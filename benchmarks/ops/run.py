@@ -12,8 +12,8 @@ decides nothing.
 
 Figures are kept in results.json beside this file as they come: a run that is stopped goes on where
 it was. --again measures anew; --above measures what is above the limit once more, and keeps the
-smaller figures; --results keeps them in another file and leaves the page alone. `reasons.txt` says why a row is above the limit, `left_out.txt` why an operation
-has no call.
+smaller figures; --results keeps them in another file and leaves the page alone. `reasons.txt` says
+why a row is above the limit, `left_out.txt` why an operation has no call.
 """
 
 from __future__ import annotations
