@@ -368,3 +368,18 @@ def test_what_dropout_leaves_has_the_shape_of_its_input():
     assert shapes == [[None, 3]]
     with pytest.raises(ValueError, match="unsupported value 0"):
         tf.nn.experimental.stateless_dropout(tf.ones([4]), 0.5, [1, 2], rng_alg=0)
+
+
+def test_gradients_of_depthwise_convolutions_refuse_filters_of_another_depth():
+    given = {"strides": [1, 1, 1, 1], "padding": "VALID"}
+    for depth, sizes in ((500, (1, 1, 1, 999)), (4, (3, 3, 1, 3)), (4, (1, 1, 2, 2))):
+        size = 6 - sizes[0]
+        grad = tf.ones([1, size, size, sizes[2] * sizes[3]])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="third size"):
+            tf.raw_ops.DepthwiseConv2dNativeBackpropFilter(
+                input=tf.ones([1, 5, 5, depth]), filter_sizes=sizes, out_backprop=grad, **given
+            )
+        with pytest.raises(tf.errors.InvalidArgumentError, match="third size"):
+            tf.raw_ops.DepthwiseConv2dNativeBackpropInput(
+                input_sizes=[1, 5, 5, depth], filter=tf.ones(sizes), out_backprop=grad, **given
+            )

@@ -301,7 +301,7 @@ def _unsorted_shape(c: ShapeContext) -> Dims:
 def _check_ids(ctx: Any, xp: Any, ids: Array, count: int) -> None:
     if not ids.size:
         return
-    if xp is np:
+    if xp is np or isinstance(ids, np.ndarray):  # they may be known constants in compiled code
         largest = ids.max()
         ok = largest < count
     else:
@@ -355,7 +355,7 @@ def _define_unsorted(
             _check_ids(ctx, jnp, ids, count)
         rows = data.reshape(ids.size, *data.shape[ids.ndim :])
         start = jnp.full((count, *rows.shape[1:]), _START[kind](data.dtype), data.dtype)
-        ids = ids.reshape(-1)
+        ids = jnp.asarray(ids).reshape(-1)  # they may be known constants
         if kind in ("Max", "Min"):
             return largest_by_id(jnp, kind == "Max", start, ids, rows)
         add = getattr(start.at[ids], _AT[kind])

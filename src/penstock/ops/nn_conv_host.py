@@ -67,6 +67,8 @@ def _laid(
     counts = _counts(last, window)
     if min(*last, *filters, *counts) < 1 or last[-1] % filters[-2]:
         return None
+    if filters[-1] % (last[-1] // filters[-2]):  # not as many filters for each group
+        return None
     outs = (last[0], *counts, filters[-1])
     if _is_too_much(work, last, filters, outs, window):
         return None

@@ -69,17 +69,23 @@ def _check_depths(c: ShapeContext, depth: int | None, kernel: Any) -> None:
         )
 
 
+def _check_depth(
+    c: ShapeContext, image: tuple[int | None, ...], kernel: tuple[int | None, ...]
+) -> None:
+    if not d.compatible((image[channel_axis(c.attr("data_format"))],), (kernel[2],)):
+        c.fail(
+            "a filter whose third size is the input depth",
+            f"filter {d.text(kernel)} for input {d.text(image)}",
+        )
+
+
 def _depthwise_shape(c: ShapeContext) -> Dims:
     layout = c.attr("data_format")
     check_attrs(c, layout, ("strides", "dilations"))
     image, kernel = c.rank(0, 4, "input"), c.rank(1, 4, "filter")
     assert image is not None
     assert kernel is not None
-    if not d.compatible((image[channel_axis(layout)],), (kernel[2],)):
-        c.fail(
-            "a filter whose third size is the input depth",
-            f"filter {d.text(kernel)} for input {d.text(image)}",
-        )
+    _check_depth(c, image, kernel)
     depth = image[channel_axis(layout)] if kernel[2] is None else kernel[2]
     return sliding_shape(c, layout, image, kernel[:2], _times(depth, kernel[3]))
 
@@ -123,7 +129,9 @@ def check_backprop(c: ShapeContext, layout: str, position: int, sizes: Dims) -> 
     if image is None or kernel is None or len(kernel) != len(layout):
         return
     depthwise = c.op_name.startswith("Depthwise")
-    if not depthwise:
+    if depthwise:
+        _check_depth(c, image, kernel)
+    else:
         _check_depths(c, image[channel_axis(layout)], kernel)
     channels = _times(kernel[-2], kernel[-1]) if depthwise else kernel[-1]
     wanted = sliding_shape(c, layout, image, kernel[:-2], channels)

@@ -275,6 +275,8 @@ def _set_size(
     ctx: KernelContext, indices: Array, values: Array, shape: Array, *, validate_indices: bool
 ) -> Array:
     _order(ctx, indices, shape, validate_indices)
+    if shape.min() < 0:
+        raise ValueError(f"expected sizes of 0 or more, got set_shape {shape.tolist()}.")
     rows, elements, _ = _sparse_sets(indices, values, shape)
     sizes = shape[:-1].tolist()
     few = None
