@@ -478,15 +478,33 @@ def test_an_assigned_tensor_is_not_updated_with_the_variable():
 
 def test_updates_are_in_place_when_nobody_holds_the_value():
     v = tf.Variable(np.zeros(BIG, np.float32))
-    update_in_place(v)
+    add = tf.raw_ops.AssignAddVariableOp
+
+    @tf.function(jit_compile=True)
+    def update():
+        add(resource=v.handle, value=tf.ones([BIG]))
+
+    update()
     held = v.value()
     assert not v._cell.donatable
     del held
     gc.collect()
     assert v._cell.donatable
     where = v._cell.value.unsafe_buffer_pointer()
-    update_in_place(v)
+    update()
     assert v._cell.value.unsafe_buffer_pointer() == where
+
+
+def test_updates_on_the_host_are_in_place_when_nobody_holds_the_value():
+    v = tf.Variable(np.zeros(BIG, np.float32))
+    update_in_place(v)
+    where = v._cell.value.ctypes.data
+    update_in_place(v)
+    assert v._cell.value.ctypes.data == where
+    held = v.value()
+    update_in_place(v)
+    assert v._cell.value.ctypes.data != where
+    assert (held.numpy()[0], v.numpy()[0]) == (2.0, 3.0)
 
 
 def test_a_failed_update_leaves_the_value():
