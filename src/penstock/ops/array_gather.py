@@ -22,7 +22,7 @@ from penstock.graph.static_values import constant_value
 from penstock.ops import positions
 from penstock.ops.array_basics import reshape, shape_of
 from penstock.ops.array_join import concat
-from penstock.ops.positions import first_outside
+from penstock.ops.positions import first_outside, place_text
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import int32, int64
@@ -317,7 +317,7 @@ def _refuse_positions(
     dims, rows = indices.shape[:-1], indices.reshape(-1, indices.shape[-1])
 
     def text(at: Any, row: Any) -> str:
-        place = ", ".join(str(int(i)) for i in np.unravel_index(int(at), dims)) if dims else ""
+        place = place_text(at, dims)
         return f"indices[{place}] = {row.tolist()} does not index into {what} shape {list(sizes)}"
 
     ctx.check(ok, errors.InvalidArgumentError, text, first, rows[first])

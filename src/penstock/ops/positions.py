@@ -28,15 +28,25 @@ def first_outside(
       sizes: of the first `depth` axes.
       below: whether numbers below zero are left alone.
     """
+    limits = np.array(sizes[: positions.shape[-1]], np.int64)
     if xp is not np and _is_work(positions, positions.size):
-        limits = np.array(sizes[: positions.shape[-1]], np.int64)
         result = jax.ShapeDtypeStruct((), np.int64)
         first = native.call("outside", result, positions, sizes=limits, below=np.bool_(below))
         return first < 0, first
-    limits = np.array(sizes[: positions.shape[-1]], np.int64)
     inside = positions < limits
     ok = (inside if below else inside & (positions >= 0)).all(-1)
     return ok.all(), xp.argmin(ok)
+
+
+def place_text(number: Any, dims: tuple[int, ...], alone: str = "") -> str:
+    """Where the position of this number stands among positions of shape `dims`, for errors.
+
+    Args:
+      number: of the position, as `first_outside` gives it.
+      dims: the shape of the positions.
+      alone: what is said where there is one position, without axes.
+    """
+    return ", ".join(str(int(i)) for i in np.unravel_index(int(number), dims)) if dims else alone
 
 
 def taken(params: Array, positions: Array) -> tuple[Array, Any, Any] | None:
@@ -65,4 +75,4 @@ def _is_work(positions: Array, elements: int) -> bool:
     return elements >= LEAST_ELEMENTS and positions.dtype in _WIDTHS and native.available()
 
 
-__all__ = ["first_outside", "taken"]
+__all__ = ["first_outside", "place_text", "taken"]

@@ -21,7 +21,7 @@ from penstock.core.shapes import ShapeContext
 from penstock.ops import positions
 from penstock.ops.array_gather import taken
 from penstock.ops.extremes import raised
-from penstock.ops.positions import first_outside
+from penstock.ops.positions import first_outside, place_text
 from penstock.ops.state_host_rows import (
     HOST_UPDATES,
     change_places,
@@ -42,7 +42,7 @@ def _refuse_outside(ctx: Any, indices: Array, size: int, ok: Any, first: Any) ->
     flat, dims = indices.reshape(-1), indices.shape
 
     def text(at: Any, value: Any) -> str:
-        place = ", ".join(str(int(i)) for i in np.unravel_index(int(at), dims)) if dims else "0"
+        place = place_text(at, dims, "0")
         return (
             f"indices[{place}] = {int(value)} is not in [0, {size}): expected the index of a row. "
             "Check the ids, or give the variable more rows."
@@ -204,7 +204,7 @@ def _refuse_positions(
     dims, rows = indices.shape[:-1], indices.reshape(-1, indices.shape[-1])
 
     def text(at: Any, row: Any) -> str:
-        place = ", ".join(str(int(i)) for i in np.unravel_index(int(at), dims)) if dims else "0"
+        place = place_text(at, dims, "0")
         position = ", ".join(str(int(i)) for i in row)
         return (
             f"indices[{place}] = [{position}] does not index into shape {d.text(shape)}. "
