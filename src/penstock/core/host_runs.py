@@ -250,26 +250,21 @@ def run_host(
         results = _call_host(prepared, arguments, context)
     except errors.OpError as problem:
         raise located(problem, op.name) from problem.__cause__
-    except MemoryError as problem:
+    except (MemoryError, ValueError, TypeError, IndexError, OverflowError) as problem:
+        if not isinstance(problem, MemoryError):
+            kernel = prepared.host_kernel
+            if kernel is not None and kernel.reentrant:
+                raise
+            if not str(problem).startswith(_TOO_BIG):
+                raise errors.InvalidArgumentError(
+                    None, None, f"{problem} [Op:{op.name}]{at_user_line()}"
+                ) from problem
+        what = str(problem).rstrip(".") or "there is no memory left"
         raise errors.ResourceExhaustedError(
             None,
             None,
-            f"OOM when allocating: {str(problem) or 'there is no memory left'}. Take smaller"
-            f" batches or sizes. [Op:{op.name}]{at_user_line()}",
-        ) from problem
-    except (ValueError, TypeError, IndexError, OverflowError) as problem:
-        kernel = prepared.host_kernel
-        if kernel is not None and kernel.reentrant:
-            raise
-        if str(problem).startswith(_TOO_BIG):
-            raise errors.ResourceExhaustedError(
-                None,
-                None,
-                f"OOM when allocating: {problem} Take smaller batches or sizes. [Op:{op.name}]"
-                f"{at_user_line()}",
-            ) from problem
-        raise errors.InvalidArgumentError(
-            None, None, f"{problem} [Op:{op.name}]{at_user_line()}"
+            f"OOM when allocating: {what}. Take smaller batches or sizes. [Op:{op.name}]"
+            f"{at_user_line()}",
         ) from problem
     return conform(prepared, results)
 
