@@ -113,7 +113,7 @@ def sanitizing(sanitizers: str) -> list[str]:
     """The compiler's options for these sanitizers, as `-fsanitize=` names them; none when empty."""
     if not sanitizers:
         return []
-    return ["-g", "-O1", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
+    return ["-g1", "-O1", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
 
 
 def build(folder: pathlib.Path = FOLDER, extra: Iterable[str] = ()) -> list[pathlib.Path]:
