@@ -150,3 +150,20 @@ def test_checkpoints_hold_iterators_of_arrays(tmp_path):
     again = dataset.as_numpy_iterator()
     tf.train.Checkpoint(it=again).restore(path).assert_consumed()
     assert list(again) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("element", "dtype"),
+    [
+        ([np.arange(3), np.arange(3)], np.int64),
+        ([[np.arange(2)], [np.arange(2)]], np.int64),
+        ([np.zeros(2, np.uint16)] * 2, np.uint16),
+        ([np.array(1), np.array(2)], np.int64),
+        ([np.arange(3), np.arange(3).astype(np.int8)], np.int32),
+        ([np.arange(3), [1, 2, 3]], np.int32),
+        ([np.int64(1), 2], np.int32),
+    ],
+)
+def test_lists_of_arrays_keep_their_type(element, dtype):
+    assert tf.data.Dataset.from_tensors(element).element_spec.dtype == dtype
+    assert tf.data.Dataset.from_tensor_slices(element).element_spec.dtype == dtype

@@ -84,7 +84,23 @@ def _as_leaf(value: Any, spec: Any = None) -> Any:
         known = type_spec_or_none(value)
         if known is not None and not isinstance(known, (TensorSpec, VariableSpec)):
             return value
-    return convert_to_tensor(value, spec.dtype if isinstance(spec, TensorSpec) else None)
+    dtype = spec.dtype if isinstance(spec, TensorSpec) else None
+    if dtype is None and isinstance(value, list):
+        dtype = _of_arrays(value)
+    return convert_to_tensor(value, dtype)
+
+
+def _of_arrays(value: Any) -> np.dtype[Any] | None:
+    """The type of arrays in nested lists of nothing else; None where they have none in common.
+
+    Elements of datasets keep it, as in TensorFlow. `convert_to_tensor` makes int32 of such lists.
+    """
+    if isinstance(value, np.ndarray):
+        return value.dtype if value.dtype.kind in "biufc" else None
+    if not isinstance(value, (list, tuple)) or not value:
+        return None
+    first = _of_arrays(value[0])
+    return first if first is not None and all(_of_arrays(v) == first for v in value[1:]) else None
 
 
 class Structure:
