@@ -335,3 +335,23 @@ def test_each_further_size_must_come_back_more_often(compiled):
             run(draw(rows, 3000))
         counts.append(len(compiled))
     assert counts == [0, regions.MORE_SIZES, regions.MORE_SIZES, 2 * regions.MORE_SIZES]
+
+
+def test_an_operation_without_host_kernel_does_not_compile_each_size_of_those_beside_it(compiled):
+    image, filters = draw(1, 6, 6, 2), draw(3, 3, 2, 1)
+
+    @tf.function(input_signature=[tf.TensorSpec([None])])
+    def run(x):
+        chosen = tf.exp(tf.sort(x)) / tf.reduce_sum(tf.exp(x)) + tf.cumsum(x * 0.0)
+        smooth = tf.nn.depthwise_conv2d(image * tf.reduce_sum(chosen), filters, [1] * 4, "SAME")
+        return tf.tanh(chosen), tf.tanh(smooth)
+
+    expected = np.tanh(tf.nn.depthwise_conv2d(image, filters, [1] * 4, "SAME"))
+    for count in range(30, 40):
+        x = draw(count)
+        chosen, smooth = run(x)
+        np.testing.assert_allclose(chosen, np.tanh(np.exp(np.sort(x)) / np.exp(x).sum()), rtol=1e-5)
+        np.testing.assert_allclose(smooth, expected, rtol=1e-4, atol=1e-6)
+    assert len(compiled) == regions.SIZES_COMPILED
+    run(draw(39))  # comes back
+    assert len(compiled) == regions.SIZES_COMPILED + 1

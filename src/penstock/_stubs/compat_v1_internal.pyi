@@ -6,6 +6,7 @@ from penstock.graph.func_graph import FuncGraph as FuncGraph
 from penstock.types.composite_specs import VariableSpec as VariableSpec
 from penstock.graph.behavior import name_scope as name_scope
 from penstock._stubs import compat_v1_internal_autograph as autograph
+from penstock._stubs import compat_v1_internal_distribute as distribute
 from penstock._stubs import compat_v1_internal_eager_context as eager_context
 from penstock._stubs import compat_v1_internal_smart_cond as smart_cond
 from penstock._stubs import compat_v1_internal_tf2 as tf2

@@ -172,7 +172,7 @@ def bincount(
     """Counts how often each value occurs, or adds up its weights.
 
     Args:
-      arr: tensor int32 or int64 of values >= 0.
+      arr: tensor of values >= 0: int32 or int64, or no integers, whose whole parts are counted.
       weights: tensor of the shape of `arr`, or None to count.
       minlength: the least length of the result.
       maxlength: the greatest; larger values are left out.
@@ -193,9 +193,7 @@ def bincount(
             f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported."
         )
     check_exclusive(weights, binary_output)
-    values = convert_to_tensor(arr)
-    if values.dtype.base_dtype not in (dt.int32, dt.int64) and weights is None and axis is None:
-        values = cast(values, dt.int32)
+    values = counted_values(convert_to_tensor(arr))
     kind = values.dtype.base_dtype
     size = length(values, minlength, maxlength, kind)
     if weights is None:
@@ -209,6 +207,11 @@ def bincount(
         if weights is not None:
             counted = execute("Reshape", (counted, np.array([-1], np.int32)))
     return execute(DENSE_BINCOUNT, (values, size, counted), {"binary_output": binary_output}, name)
+
+
+def counted_values(values: Any) -> Any:
+    """Values as they are counted: whole, in int32 where they are no integers."""
+    return values if values.dtype.is_integer else cast(values, dt.int32)
 
 
 def check_exclusive(weights: Any, binary_output: bool) -> None:

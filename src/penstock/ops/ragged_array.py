@@ -18,6 +18,7 @@ from penstock.ops.composing import scope
 from penstock.ops.math_arithmetic import add_n as dense_add_n
 from penstock.ops.math_cast import bitcast as dense_bitcast
 from penstock.ops.math_count import bincount as dense_bincount
+from penstock.ops.math_count import counted_values
 from penstock.ops.math_matmul import matmul as dense_matmul
 from penstock.ops.math_scan import cumsum as dense_cumsum
 from penstock.ops.nn_dropout import dropout as dense_dropout
@@ -409,7 +410,8 @@ def bincount(
         )
     if arr.ragged_rank > 1:
         raise ValueError("bincount of each row takes a ragged tensor with one ragged dimension.")
-    values, kind = arr.values, arr.dtype
+    values = counted_values(arr.values)
+    kind = values.dtype
     size = execute("Max", (execute("ConcatV2", ([values, _minus_one(kind)], np.int32(0))), [0])) + 1
     if minlength is not None:
         size = execute("Maximum", (size, cast(as_number(minlength), kind)))

@@ -322,9 +322,10 @@ def _dense_bincount(
         return math_count.bincount(
             arr.values, given, minlength, maxlength, dtype, name, axis, binary_output
         )
-    kind = arr.dtype
+    indices, values, shape = components(arr)
+    values = math_count.counted_values(values)
     if given is None:
         given = convert_to_tensor(np.zeros(0, dtypes.as_dtype(dtype).numpy_dtype))
-    size = cast(math_count.length(arr.values, minlength, maxlength, kind), kind)
+    size = cast(math_count.length(values, minlength, maxlength, values.dtype), values.dtype)
     attrs = {"binary_output": binary_output}
-    return execute(BINCOUNT, (*components(arr), size, given), attrs, name)
+    return execute(BINCOUNT, (indices, values, shape, size, given), attrs, name)

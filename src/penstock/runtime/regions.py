@@ -59,6 +59,7 @@ VARIANTS = 64  # executables kept per region
 COMPILE_AT = 2  # a size that varies is compiled when it is met for this time, ...
 MORE_SIZES = 4  # ... twice as often for each group of so many others that were compiled
 SIZES_MET = 4096  # sizes remembered per region
+SIZES_COMPILED = 2  # by regions with operations that have no host kernel, before others wait
 FORMS = 3  # forms of lists after which ever new ones are expected
 
 
@@ -102,6 +103,7 @@ class Region:
         self._step_inputs = [(g, n) for g, n in zip(given, self.nodes, strict=True) if g]
         self._reserving = [i for i, (_, n) in enumerate(self._step_inputs) if reserves(n)]
         self._on_host = not must_compile and all(p.host is not None for p in self.prepared)
+        self._singly = not must_compile and all(map(_runs_singly, self.nodes, self.prepared))
         self._calls = [n for n in nodes if n.op is not None and n.op.calls]
         self._small: dict[Any, bool] = {}
         self._always_small = self._static_smallness()
@@ -201,10 +203,17 @@ class Region:
     def _prefers_host(self, key: Any, inputs: Sequence[Any]) -> bool:
         """Whether sizes `key` run on the host: small ones always, others until they come back.
 
+        Operations that have no host kernel, convolutions say, are compiled one by one there, which
+        pays once several sizes have come.
+
         Lists whose lengths differ again and again are those of a loop on the host: its rounds are
         not compiled for each length.
         """
-        if not self._on_host or key in self._variants or not self._bodies_on_host:
+        if key in self._variants or not self._bodies_on_host:
+            return False
+        if not self._on_host and not (
+            self._singly and self._dynamic and len(self._variants) >= SIZES_COMPILED
+        ):
             return False
         if (
             self._always_small is None
@@ -485,6 +494,13 @@ class Region:
                 if len(self._variants) > VARIANTS:
                     self._variants.popitem(last=False)
             return found
+
+
+def _runs_singly(node: Node, prepared: PreparedOp) -> bool:
+    """Whether a node can run by itself: on the host, or compiled where that takes arrays alone."""
+    if prepared.host is not None or node.op is None:
+        return True
+    return not (prepared.refs or node.op.calls or node.op.stateful or node.op.step_input)
 
 
 def _effect(node: Node, position: int) -> str:

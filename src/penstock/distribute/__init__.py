@@ -1,0 +1,1 @@
+"""Strategies: how a step of a program is spread over devices."""
