@@ -232,7 +232,7 @@ bool check_places_in_order(Random &random) {
 }
 
 bool check_product(Random &random) {
-  const int64_t sizes[] = {1 + below(random, 6), 1 + below(random, 6)}, width = below(random, 20);
+  const int64_t sizes[] = {1 + below(random, 6), 1 + below(random, 6)}, width = below(random, 50);
   const int64_t number = below(random, 30), axis = below(random, 2);
   std::vector<int32_t> places;
   std::vector<int64_t> wide;

@@ -69,12 +69,18 @@ int64_t first_outside(const Index *positions, int64_t number, int64_t depth, con
 template <typename Index, typename Element>
 int64_t take_rows(const Element *from, const Index *positions, int64_t number, int64_t depth,
                   const int64_t *sizes, int64_t width, Element *out) {
-  if (width == 1 && depth <= 2 && first_outside(positions, number, depth, sizes, false) < 0) {
-    if (depth == 1)
-      for (int64_t i = 0; i < number; ++i) out[i] = from[positions[i]];
-    else
-      for (int64_t i = 0; i < number; ++i)
-        out[i] = from[positions[2 * i] * sizes[1] + positions[2 * i + 1]];
+  if (width == 1 && depth == 2 && sizes[0] > 0 && sizes[1] > 0) {
+    bool all = true;
+    for (int64_t i = 0; i < number; ++i) {
+      const int64_t row = positions[2 * i], column = positions[2 * i + 1];
+      const bool inside = is_inside(row, sizes[0]) & is_inside(column, sizes[1]);
+      out[i] = from[inside ? row * sizes[1] + column : 0];
+      all &= inside;
+    }
+    if (all) return -1;
+  }
+  if (width == 1 && depth == 1 && first_outside(positions, number, depth, sizes, false) < 0) {
+    for (int64_t i = 0; i < number; ++i) out[i] = from[positions[i]];
     return -1;
   }
   int64_t first = -1;

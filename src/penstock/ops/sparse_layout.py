@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_arrays
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops import positions
+from penstock.ops.positions import first_false
 from penstock.ops.sparse_common import (
     SORT_FROM,
     SORT_LIMIT,
@@ -26,6 +29,7 @@ from penstock.ops.sparse_common import (
     parts,
     places_of_rows,
     position,
+    refuse_outside,
 )
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -187,8 +191,8 @@ def _check_ascending(ctx: KernelContext, xp: Any, indices: Array, places: Array)
     if indices.shape[0] < 2:
         return
     indices, places = xp.asarray(indices), xp.asarray(places)  # in a trace they may be known
-    ok = places[1:] > places[:-1]
-    first = xp.argmin(ok) + 1
+    ok, before = first_false(xp, places[1:] > places[:-1])
+    first = before + 1
 
     def text(at: Any, place: Any, before: Any, row: Any) -> str:
         found = f"indices[{int(at)}] = {np.asarray(row).tolist()} is"
@@ -200,12 +204,12 @@ def _check_ascending(ctx: KernelContext, xp: Any, indices: Array, places: Array)
         )
 
     ctx.check(
-        ok.all(),
+        ok,
         errors.InvalidArgumentError,
         text,
         first,
         places[first],
-        places[first - 1],
+        places[before],
         indices[first],
     )
 
@@ -247,10 +251,18 @@ def _to_dense_compiled(
     *,
     validate_indices: bool,
 ) -> Array:
+    matrix, sizes = _matrix(indices), np.asarray(shape)
+    base = jnp.full(tuple(sizes.tolist()), default, values.dtype)
+    given = jnp.broadcast_to(values, matrix.shape[:1])
+    found = positions.combined(native_arrays.REPLACE, base, matrix, given)
+    if found is not None:
+        refuse_outside(ctx, jnp, matrix, sizes, *found[1:])
+        if validate_indices:
+            _check_ascending(ctx, jnp, matrix, position(jnp, matrix, sizes))
+        return found[0]
     places, dims = _places(ctx, jnp, indices, shape, validate_indices)
-    result = jnp.full(math.prod(dims), default, values.dtype)
+    result = base.reshape(-1)
     places = jnp.asarray(places)
-    given = jnp.broadcast_to(values, places.shape)
     if not validate_indices and places.shape[0]:  # the last of several at one place stays
         last = (
             jnp.full(math.prod(dims), -1).at[places].max(jnp.arange(places.shape[0]), mode="drop")
