@@ -1,4 +1,4 @@
-// The handlers of positions (places.h): whether all are inside, the rows that stand at them, rows that are
+// The handlers of positions (places.h): whether all are inside or in order, the rows that stand at them, rows that are
 // combined with these and products of matrices with values at some (arrays.h).
 #include <atomic>
 
@@ -48,6 +48,23 @@ ffi::Error outside(ffi::ThreadPool pool, Any positions, Dims sizes, bool below,
               : penstock::first_outside(reinterpret_cast<const int32_t*>(begin), to - from, depth,
                                         sizes.begin(), below);
       if (place >= 0) where.found(from + place);
+    });
+    *first->typed_data() = where.place();
+  });
+}
+
+ffi::Error unsorted(ffi::ThreadPool pool, Any positions, ffi::Result<Whole> first) {
+  return guarded([&] {
+    const long depth = width_of(positions.dimensions());
+    need_integers(positions);
+    First where;
+    in_parts(pool, rows_of(positions.dimensions()), depth, [&](long from, long to) {
+      const char* begin = at(positions, 0);
+      const int64_t place =
+          is_wide(positions)
+              ? penstock::first_unsorted(reinterpret_cast<const int64_t*>(begin), std::max(from, 1L), to, depth)
+              : penstock::first_unsorted(reinterpret_cast<const int32_t*>(begin), std::max(from, 1L), to, depth);
+      if (place >= 0) where.found(place);
     });
     *first->typed_data() = where.place();
   });
@@ -240,6 +257,8 @@ PENSTOCK_HANDLER(penstock_outside, outside,
                      .Attr<Dims>("sizes")
                      .Attr<bool>("below")
                      .Ret<Whole>());
+PENSTOCK_HANDLER(penstock_unsorted, unsorted,
+                 ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().Arg<Any>().Ret<Whole>());
 PENSTOCK_HANDLER(penstock_taken, taken,
                  ffi::Ffi::Bind()
                      .Ctx<ffi::ThreadPool>()

@@ -64,6 +64,19 @@ int64_t first_outside(const Index *positions, int64_t number, int64_t depth, con
   return -1;
 }
 
+// The first of the positions from `from` on, at least 1, that does not stand behind the one before it in
+// row-major order, -1 without one.
+template <typename Index>
+int64_t first_unsorted(const Index *positions, int64_t from, int64_t to, int64_t depth) {
+  for (int64_t i = from; i < to; ++i) {
+    const Index *own = positions + i * depth, *before = own - depth;
+    int64_t axis = 0;
+    while (axis < depth && own[axis] == before[axis]) ++axis;
+    if (axis == depth || own[axis] < before[axis]) return i;
+  }
+  return -1;
+}
+
 // Rows of `width` elements at positions in the first `depth` axes of these sizes, zeros for those outside:
 // -1, or the first of these. Looked at ahead, positions are followed without a question at each.
 template <typename Index, typename Element>

@@ -115,6 +115,7 @@ CALLS = {
         [(LONG, ())], [(np.int32, (5, 2))], {"sizes": np.array([3, 4], LONG), **flags(below=False)},
         ("a0", "below"),
     ),
+    "unsorted": Call([(LONG, ())], [(np.int32, (5, 2))], {}, ("a0",)),
     "taken": Call(
         [(FLOAT, (5, 2)), (LONG, ())], [(FLOAT, (3, 4, 2)), (LONG, (5, 2))], {}, ("a0", "a1")
     ),

@@ -54,6 +54,7 @@ FUNCTIONS = (  # what XLA calls; raise REVISION with them, so that older librari
     "extreme",
     "nth",
     "outside",
+    "unsorted",
     "taken",
     "combined",
     "sparse_product",

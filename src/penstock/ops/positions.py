@@ -47,9 +47,20 @@ def first_false(xp: Any, ok: Array) -> tuple[Any, Any]:
     if xp is np:
         first = ok.argmin()
         return ok[first], first
-    number = ok.shape[0]  # the least number is a plain sum of a vector to XLA, an argmin is not
-    first = jnp.where(ok, number, jnp.arange(number)).min()
+    number = ok.shape[0]  # the least of 32-bit numbers takes XLA less than all() and argmin()
+    kind = np.int32 if number < 1 << 31 else np.int64
+    first = jnp.where(ok, kind(number), jnp.arange(number, dtype=kind)).min()
     return first == number, first
+
+
+def first_unsorted(positions: Array) -> tuple[Any, Any]:
+    """Whether each position stands behind the one before, bool[], and the first that does not.
+
+    Args:
+      positions: integers [N, depth] in row-major order, such as `combined` serves.
+    """
+    first = native.call("unsorted", jax.ShapeDtypeStruct((), np.int64), positions)
+    return first < 0, first
 
 
 def place_text(number: Any, dims: tuple[int, ...], alone: str = "") -> str:
@@ -148,4 +159,12 @@ def _is_work(positions: Array, elements: int) -> bool:
     return elements >= LEAST_ELEMENTS and positions.dtype in _WIDTHS and native.available()
 
 
-__all__ = ["combined", "first_false", "first_outside", "place_text", "sparse_product", "taken"]
+__all__ = [
+    "combined",
+    "first_false",
+    "first_outside",
+    "first_unsorted",
+    "place_text",
+    "sparse_product",
+    "taken",
+]

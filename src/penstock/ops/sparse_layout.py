@@ -186,32 +186,20 @@ def _matrix(indices: Array) -> Array:
     return indices.reshape(-1, 1) if indices.ndim < 2 else indices
 
 
-def _check_ascending(ctx: KernelContext, xp: Any, indices: Array, places: Array) -> None:
-    """Fails the step unless positions are in order and none is twice."""
-    if indices.shape[0] < 2:
-        return
-    indices, places = xp.asarray(indices), xp.asarray(places)  # in a trace they may be known
-    ok, before = first_false(xp, places[1:] > places[:-1])
-    first = before + 1
+def _refuse_unsorted(ctx: KernelContext, indices: Array, ok: Any, first: Any) -> None:
+    """Fails the step unless `ok`; `first` is the number of a position not behind the one before."""
 
-    def text(at: Any, place: Any, before: Any, row: Any) -> str:
+    def text(at: Any, row: Any, before: Any) -> str:
         found = f"indices[{int(at)}] = {np.asarray(row).tolist()} is"
-        if place == before:
+        if np.array_equal(row, before):
             return f"{found} repeated. Expected each position once: use validate_indices=False."
         return (
             f"{found} out of order. Many sparse ops require sorted indices: use `tf.sparse.reorder`"
             " to create a correctly ordered copy, or validate_indices=False."
         )
 
-    ctx.check(
-        ok,
-        errors.InvalidArgumentError,
-        text,
-        first,
-        places[first],
-        places[before],
-        indices[first],
-    )
+    rows = indices[first], indices[first - 1]
+    ctx.check(ok, errors.InvalidArgumentError, text, first, *rows)
 
 
 def _places(
@@ -220,8 +208,10 @@ def _places(
     indices = _matrix(indices)
     check_inside(ctx, xp, indices, np.asarray(shape))
     places = position(xp, indices, shape)
-    if validate:
-        _check_ascending(ctx, xp, indices, places)
+    if validate and indices.shape[0] > 1:
+        found, rows = xp.asarray(places), xp.asarray(indices)  # in a trace they may be known
+        ok, before = first_false(xp, found[1:] > found[:-1])
+        _refuse_unsorted(ctx, rows, ok, before + 1)
     return places, tuple(int(n) for n in shape)
 
 
@@ -258,7 +248,7 @@ def _to_dense_compiled(
     if found is not None:
         refuse_outside(ctx, jnp, matrix, sizes, *found[1:])
         if validate_indices:
-            _check_ascending(ctx, jnp, matrix, position(jnp, matrix, sizes))
+            _refuse_unsorted(ctx, matrix, *positions.first_unsorted(matrix))
         return found[0]
     places, dims = _places(ctx, jnp, indices, shape, validate_indices)
     result = base.reshape(-1)
