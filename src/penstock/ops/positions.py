@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock.core import native, native_arrays
 from penstock.core.lazy import jax, jnp
+from penstock.ops.extremes import least_and_greatest
 
 LEAST_ELEMENTS = 1 << 14
 Array = Any  # numpy.ndarray or a JAX tracer
@@ -47,9 +48,10 @@ def first_false(xp: Any, ok: Array) -> tuple[Any, Any]:
     if xp is np:
         first = ok.argmin()
         return ok[first], first
-    number = ok.shape[0]  # the least of 32-bit numbers takes XLA less than all() and argmin()
+    number = ok.shape[0]
     kind = np.int32 if number < 1 << 31 else np.int64
-    first = jnp.where(ok, kind(number), jnp.arange(number, dtype=kind)).min()
+    places = jnp.where(ok, kind(number), jnp.arange(number, dtype=kind))
+    first, _ = least_and_greatest(places)  # in less time than all() and argmin()
     return first == number, first
 
 
