@@ -118,7 +118,7 @@ def _volume_patches_gradient(op: Any, grad: Any) -> Any:
 def _put_back(dims: tuple[Any, ...], grad: Any, sizes: Sequence[int], padding: str) -> Any:
     """The gradient of windows side by side: each element is in one of them, or in none."""
     counts = [
-        output_size(n, k, k, 1, padding, (0, 0)) for n, k in zip(dims[1:4], sizes, strict=True)
+        output_size(n, k, k, 1, padding, (0, 0)) or 0 for n, k in zip(dims[1:4], sizes, strict=True)
     ]
     split = execute("Reshape", (grad, np.array([-1, *counts, *sizes, dims[4]], np.int32)))
     turned = execute("Transpose", (split, np.array([0, 1, 4, 2, 5, 3, 6, 7], np.int32)))
