@@ -232,7 +232,7 @@ bool check_places_in_order(Random &random) {
 }
 
 bool check_product(Random &random) {
-  const int64_t sizes[] = {1 + below(random, 6), 1 + below(random, 6)}, width = below(random, 20);
+  const int64_t sizes[] = {1 + below(random, 6), 1 + below(random, 6)}, width = below(random, 50);
   const int64_t number = below(random, 30), axis = below(random, 2);
   std::vector<int32_t> places;
   std::vector<int64_t> wide;
@@ -819,7 +819,7 @@ int main(int count, char **arguments) {
                                       check_rows,   check_positions, check_shares, check_spread,
                                       check_ragged_rows, check_chosen_rows, check_range_splits,
                                       check_filled_rows, check_all_inside, check_weighted, check_sobol, check_hits,
-                                      check_outside, check_choice, check_far_apart};
+                                      check_outside, check_unsorted, check_choice, check_far_apart};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

@@ -67,6 +67,20 @@ bool check_outside_of(Random &random) {
          out == wanted;
 }
 
+bool check_unsorted(Random &random) {
+  const int64_t number = below(random, 60), depth = 1 + below(random, 3);
+  std::vector<int32_t> positions(number * depth);
+  for (int64_t i = 0; i < number; ++i)
+    for (int64_t axis = 0, left = i; axis < depth; ++axis, left /= 4)
+      positions[(i + 1) * depth - 1 - axis] = static_cast<int32_t>(axis + 1 < depth ? left % 4 : left);
+  const int64_t from = 1 + below(random, 5);
+  if (penstock::first_unsorted(positions.data(), from, number, depth) != -1) return false;
+  if (number < 2) return true;
+  const int64_t place = 1 + below(random, number - 1);  // again what stands before it
+  std::copy(&positions[(place - 1) * depth], &positions[place * depth], &positions[place * depth]);
+  return penstock::first_unsorted(positions.data(), from, number, depth) == (place < from ? -1 : place);
+}
+
 bool check_outside(Random &random) {
   return check_outside_of<int32_t>(random) && check_outside_of<int64_t>(random);
 }

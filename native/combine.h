@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "each_set.h"
 
@@ -97,23 +98,55 @@ int64_t combine_runs(const Rows &given) {
 // The first id that is not in [0, count), or -1.
 template <typename Index>
 int64_t first_outside(const Index *ids, int64_t number, int64_t count) {
-  bool outside = false;
-  for (int64_t i = 0; i < number; ++i) outside |= ids[i] < 0 || ids[i] >= count;
+  using Bits = std::make_unsigned_t<Index>;
+  Bits largest = 0;  // of numbers without a sign, as which negative ones are the largest
+  for (int64_t i = 0; i < number; ++i) largest = std::max(largest, static_cast<Bits>(ids[i]));
+  const bool outside = number > 0 && largest >= static_cast<uint64_t>(count);
   for (int64_t i = 0; outside && i < number; ++i)
     if (ids[i] < 0 || ids[i] >= count) return i;
   return -1;
 }
 
-// Rows in order, each with an id in [0, count).
+// As combine_rows, for rows of one element. `fetched`: the result is so large that its elements would be
+// waited for one by one.
+template <int64_t operation, bool fetched, typename Element, typename Index>
+int64_t combine_elements(const Rows &given) {
+  constexpr int64_t kAhead = 16;
+  const Index *ids = static_cast<const Index *>(given.ids);
+  const Element *__restrict row = static_cast<const Element *>(given.rows);
+  Element *__restrict result = static_cast<Element *>(given.result);
+  const int64_t number = given.number;
+  const uint64_t count = static_cast<uint64_t>(given.count);
+  for (int64_t i = 0; i < number; ++i) {
+    const Index id = ids[i];
+    if (fetched && i + kAhead < number)  // a hint, of whatever place
+      __builtin_prefetch(reinterpret_cast<const void *>(reinterpret_cast<uintptr_t>(result) +
+                                                        static_cast<uint64_t>(ids[i + kAhead]) * sizeof(Element)),
+                         1);
+    if (static_cast<uint64_t>(static_cast<int64_t>(id)) < count)
+      result[id] = combined<operation>(result[id], row[i]);
+    else if (given.order != (id < 0 ? 2 : 3))
+      return i;
+  }
+  return -1;
+}
+
+// Rows in order, each with an id in [0, count); others are left out where the order says so.
 template <int64_t operation, typename Element, typename Index>
 int64_t combine_rows(const Rows &given) {
   constexpr int64_t kAhead = 16, kLine = 64, kFetched = 4 * kLine;  // rows, and bytes
+  constexpr int64_t kNear = (1 << 17) / sizeof(Element);  // elements that the second cache holds with others
+  if (given.width == 1 && given.count <= kNear) return combine_elements<operation, false, Element, Index>(given);
+  if (given.width == 1) return combine_elements<operation, true, Element, Index>(given);
   const Index *ids = static_cast<const Index *>(given.ids);
   const Element *__restrict row = static_cast<const Element *>(given.rows);
   Element *__restrict result = static_cast<Element *>(given.result);
   const int64_t width = given.width, bytes = width * static_cast<int64_t>(sizeof(Element));
   for (int64_t i = 0; i < given.number; ++i, row += width) {
-    if (ids[i] < 0 || ids[i] >= given.count) return i;
+    if (ids[i] < 0 || ids[i] >= given.count) {
+      if (given.order == (ids[i] < 0 ? 2 : 3)) continue;
+      return i;
+    }
     const int64_t next = i + kAhead < given.number ? ids[i + kAhead] : -1;
     if (next >= 0 && next < given.count)  // rows far apart would wait for memory one by one
       for (int64_t at = 0; at < std::min(bytes, kFetched); at += kLine)
@@ -135,7 +168,7 @@ int64_t combine(const Rows &given) {
   if (given.order == 1 && given.width == 1 && !given.from)
     return given.wide ? combine_runs<operation, Element, int64_t>(given)
                       : combine_runs<operation, Element, int32_t>(given);
-  if ((given.order == 0 || given.order == 4) && !given.from && !given.sizes)
+  if (given.order != 1 && !given.from && !given.sizes)
     return given.wide ? combine_rows<operation, Element, int64_t>(given)
                       : combine_rows<operation, Element, int32_t>(given);
   const Element *rows = static_cast<const Element *>(given.rows);

@@ -10,17 +10,6 @@
 
 namespace {
 
-// The kinds of arrays.h.
-int64_t kind_of(const Any& buffer) {
-  switch (buffer.element_type()) {
-    case ffi::F32: return 0;
-    case ffi::F64: return 1;
-    case ffi::S32: return 2;
-    case ffi::S64: return 3;
-    default: throw Unfit{"floats, doubles or integers of 32 or 64 bits"};
-  }
-}
-
 // Arguments and result have one shape and dtype.
 ffi::Error special(ffi::ThreadPool pool, ffi::RemainingArgs given, std::int32_t number,
                    ffi::Result<Any> y) {

@@ -38,6 +38,17 @@ inline char* at(ffi::Result<Any>& buffer, long element) { return const_cast<char
 
 inline bool is_wide(const Any& buffer) { return ffi::ByteWidth(buffer.element_type()) == 8; }
 
+// The kinds of arrays.h.
+inline int64_t kind_of(const Any& buffer) {
+  switch (buffer.element_type()) {
+    case ffi::F32: return 0;
+    case ffi::F64: return 1;
+    case ffi::S32: return 2;
+    case ffi::S64: return 3;
+    default: throw Unfit{"floats, doubles or integers of 32 or 64 bits"};
+  }
+}
+
 // Runs body(from, to) for parts of `count` things of `size` numbers each.
 template <typename Body>
 void in_parts(ffi::ThreadPool pool, long count, long size, const Body& body) {

@@ -1,6 +1,8 @@
-// The handlers of positions (places.h): whether all are inside, and the rows that stand at them.
+// The handlers of positions (places.h): whether all are inside or in order, the rows that stand at them, rows that are
+// combined with these and products of matrices with values at some (arrays.h).
 #include <atomic>
 
+#include "arrays.h"
 #include "host_handling.h"
 #include "places.h"
 
@@ -51,6 +53,23 @@ ffi::Error outside(ffi::ThreadPool pool, Any positions, Dims sizes, bool below,
   });
 }
 
+ffi::Error unsorted(ffi::ThreadPool pool, Any positions, ffi::Result<Whole> first) {
+  return guarded([&] {
+    const long depth = width_of(positions.dimensions());
+    need_integers(positions);
+    First where;
+    in_parts(pool, rows_of(positions.dimensions()), depth, [&](long from, long to) {
+      const char* begin = at(positions, 0);
+      const int64_t place =
+          is_wide(positions)
+              ? penstock::first_unsorted(reinterpret_cast<const int64_t*>(begin), std::max(from, 1L), to, depth)
+              : penstock::first_unsorted(reinterpret_cast<const int32_t*>(begin), std::max(from, 1L), to, depth);
+      if (place >= 0) where.found(place);
+    });
+    *first->typed_data() = where.place();
+  });
+}
+
 template <typename Element>
 int64_t take(const Any& from, const Any& positions, long begin, long end, long depth,
              const int64_t* sizes, long width, char* out) {
@@ -95,6 +114,140 @@ ffi::Error taken(ffi::ThreadPool pool, Any from, Any positions, ffi::Result<Any>
   });
 }
 
+constexpr int64_t kLargest = 8, kDivided = 5;  // operations of penstock_arrays_combine
+
+// What combines updates with the rows of `out` at positions in its first `depth` axes.
+struct Combination {
+  int64_t operation, kind, order;
+  std::vector<int64_t> sizes;
+  long count, width;
+  char* out;
+  Any positions, updates;
+
+  int64_t combine(const void* ids, bool wide, long from, long number, int64_t of) const {
+    return penstock_arrays_combine(operation, kind, at(updates, from * width), width, nullptr, 0, number,
+                                   ids, wide, number, of, count, out, nullptr);
+  }
+
+  // The first position that is outside, -1 without one; some at a time are brought to numbers of rows.
+  int64_t run(long number) const {
+    const long depth = static_cast<long>(sizes.size());
+    if (depth == 1) return combine(positions.untyped_data(), is_wide(positions), 0, number, order);
+    constexpr long kAtOnce = 1024;
+    int64_t rows[kAtOnce];
+    for (long from = 0; from < number; from += kAtOnce) {
+      const long some = std::min(kAtOnce, number - from);
+      const int64_t place = penstock_arrays_flatten(at(positions, from * depth), is_wide(positions), some,
+                                                    depth, sizes.data(), rows);
+      if (place >= 0) return from + place;
+      combine(rows, true, from, some, 0);
+    }
+    return -1;
+  }
+};
+
+// `order` is that of penstock_arrays_combine: 0, or 2 or 3 for positions of one number. Where a position is
+// outside, the result holds anything.
+ffi::Error combined(Any base, Any positions, Any updates, std::int64_t operation, std::int64_t order,
+                    ffi::Result<Any> out, ffi::Result<Whole> first) {
+  return guarded([&] {
+    const Dims dims = out->dimensions();
+    const long depth = width_of(positions.dimensions()), number = rows_of(positions.dimensions());
+    need_integers(positions);
+    need(depth > 0 && static_cast<std::size_t>(depth) <= dims.size(), "an axis for each number");
+    need(operation >= 0 && operation <= kLargest && operation != kDivided, "an operation on rows");
+    need(order == 0 || (depth == 1 && (order == 2 || order == 3)), "an order of single numbers");
+    need(alike(base.dimensions(), dims) && base.element_type() == out->element_type() &&
+             updates.element_type() == out->element_type(),
+         "arrays of the result's dtype, one of its shape");
+    long count = 1, width = 1;
+    for (long axis = 0; axis < depth; ++axis) count *= dims[axis];
+    for (std::size_t axis = depth; axis < dims.size(); ++axis) width *= dims[axis];
+    need(total(updates.dimensions()) == number * width, "a row for each position");
+    if (base.untyped_data() != out->untyped_data())
+      std::memcpy(out->untyped_data(), base.untyped_data(), base.size_bytes());
+    const Combination work{operation, kind_of(base), order, {dims.begin(), dims.begin() + depth},
+                           count,     width,         at(out, 0), positions, updates};
+    *first->typed_data() = work.run(number);
+  });
+}
+
+// A sparse matrix, [height, inner] or with `turned` [inner, height], times a dense one.
+struct SparseProduct {
+  Any places, values, dense;
+  bool turned;
+  long number, height, inner, width;
+  char* out;
+
+  int64_t row(long i) const {
+    const long entry = 2 * i + turned;
+    return is_wide(places) ? *reinterpret_cast<const int64_t*>(at(places, entry))
+                           : *reinterpret_cast<const int32_t*>(at(places, entry));
+  }
+
+  // The first place from `from` on that begins a row, where rows never fall.
+  long begin(long from) const {
+    if (from <= 0 || from >= number) return from;
+    const int64_t before = row(from - 1);
+    long to = number;
+    while (from < to) {
+      const long middle = from + (to - from) / 2;
+      if (row(middle) > before)
+        to = middle;
+      else
+        from = middle + 1;
+    }
+    return from;
+  }
+
+  void add(long from, long to) const {
+    if (to > from)
+      penstock_arrays_product(is_wide(values), at(places, 2 * from), is_wide(places), to - from, turned,
+                              at(values, from), dense.untyped_data(), width, out);
+  }
+
+  // Whether rows never fall from the one before `from` on; notes a place that is outside.
+  bool look(long from, long to, First& where) const {
+    const int64_t sizes[] = {turned ? inner : height, turned ? height : inner};
+    const char* begin = at(places, 2 * from);
+    const int64_t place = is_wide(places)
+                              ? penstock::first_outside(reinterpret_cast<const int64_t*>(begin), to - from,
+                                                        2, sizes, false)
+                              : penstock::first_outside(reinterpret_cast<const int32_t*>(begin), to - from,
+                                                        2, sizes, false);
+    if (place >= 0) where.found(from + place);
+    bool rising = true;
+    for (long i = std::max(from, 1L); i < to; ++i) rising &= row(i) >= row(i - 1);
+    return rising;
+  }
+};
+
+// Rows that never fall are shared out; each is summed in the order of its places in any case.
+ffi::Error sparse_product(ffi::ThreadPool pool, Any places, Any values, Any dense, bool turned,
+                          ffi::Result<Any> out, ffi::Result<Whole> first) {
+  return guarded([&] {
+    const Dims dims = out->dimensions(), right = dense.dimensions();
+    const long number = total(values.dimensions());
+    need_integers(places);
+    need(width_of(places.dimensions()) == 2 && rows_of(places.dimensions()) == number, "a place for each value");
+    need(dims.size() == 2 && right.size() == 2 && dims[1] == right[1], "matrices of the same width");
+    need((out->element_type() == ffi::F32 || out->element_type() == ffi::F64) &&
+             values.element_type() == out->element_type() && dense.element_type() == out->element_type(),
+         "floats or doubles");
+    const SparseProduct work{places, values, dense, turned, number, dims[0], right[0], dims[1], at(out, 0)};
+    std::memset(out->untyped_data(), 0, out->size_bytes());
+    First where;
+    std::atomic<bool> rising{true};
+    in_parts(pool, number, 2, [&](long from, long to) {
+      if (!work.look(from, to, where)) rising.store(false, std::memory_order_relaxed);
+    });
+    *first->typed_data() = where.place();
+    if (where.place() >= 0) return;
+    if (!rising) return work.add(0, number);
+    in_parts(pool, number, work.width, [&](long from, long to) { work.add(work.begin(from), work.begin(to)); });
+  });
+}
+
 }  // namespace
 
 PENSTOCK_HANDLER(penstock_outside, outside,
@@ -104,10 +257,30 @@ PENSTOCK_HANDLER(penstock_outside, outside,
                      .Attr<Dims>("sizes")
                      .Attr<bool>("below")
                      .Ret<Whole>());
+PENSTOCK_HANDLER(penstock_unsorted, unsorted,
+                 ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().Arg<Any>().Ret<Whole>());
 PENSTOCK_HANDLER(penstock_taken, taken,
                  ffi::Ffi::Bind()
                      .Ctx<ffi::ThreadPool>()
                      .Arg<Any>()
                      .Arg<Any>()
+                     .Ret<Any>()
+                     .Ret<Whole>());
+PENSTOCK_HANDLER(penstock_combined, combined,
+                 ffi::Ffi::Bind()
+                     .Arg<Any>()
+                     .Arg<Any>()
+                     .Arg<Any>()
+                     .Attr<std::int64_t>("operation")
+                     .Attr<std::int64_t>("order")
+                     .Ret<Any>()
+                     .Ret<Whole>());
+PENSTOCK_HANDLER(penstock_sparse_product, sparse_product,
+                 ffi::Ffi::Bind()
+                     .Ctx<ffi::ThreadPool>()
+                     .Arg<Any>()
+                     .Arg<Any>()
+                     .Arg<Any>()
+                     .Attr<bool>("turned")
                      .Ret<Any>()
                      .Ret<Whole>());

@@ -22,6 +22,16 @@ inline bool is_inside(int64_t number, int64_t count) {
 template <typename Index>
 int64_t flatten(const Index *positions, int64_t number, int64_t depth, const int64_t *sizes,
                 int64_t *rows) {
+  if (depth == 2) {  // without a question at each
+    bool all = true;
+    for (int64_t i = 0; i < number; ++i) {
+      const int64_t row = positions[2 * i], column = positions[2 * i + 1];
+      all &= is_inside(row, sizes[0]) & is_inside(column, sizes[1]);
+      rows[i] = static_cast<int64_t>(static_cast<uint64_t>(row) * static_cast<uint64_t>(sizes[1]) +
+                                     static_cast<uint64_t>(column));
+    }
+    if (all) return -1;
+  }
   for (int64_t i = 0; i < number; ++i, positions += depth) {
     int64_t row = 0;
     for (int64_t axis = 0; axis < depth; ++axis) {
@@ -64,17 +74,44 @@ int64_t first_outside(const Index *positions, int64_t number, int64_t depth, con
   return -1;
 }
 
+// The first of the positions from `from` on, at least 1, that does not stand behind the one before it in
+// row-major order, -1 without one.
+template <typename Index>
+int64_t first_unsorted(const Index *positions, int64_t from, int64_t to, int64_t depth) {
+  if (depth == 2) {
+    bool all = true;
+    for (int64_t i = from; i < to; ++i) {
+      const Index *own = positions + 2 * i, *before = own - 2;
+      all &= (own[0] > before[0]) | ((own[0] == before[0]) & (own[1] > before[1]));
+    }
+    if (all) return -1;
+  }
+  for (int64_t i = from; i < to; ++i) {
+    const Index *own = positions + i * depth, *before = own - depth;
+    int64_t axis = 0;
+    while (axis < depth && own[axis] == before[axis]) ++axis;
+    if (axis == depth || own[axis] < before[axis]) return i;
+  }
+  return -1;
+}
+
 // Rows of `width` elements at positions in the first `depth` axes of these sizes, zeros for those outside:
 // -1, or the first of these. Looked at ahead, positions are followed without a question at each.
 template <typename Index, typename Element>
 int64_t take_rows(const Element *from, const Index *positions, int64_t number, int64_t depth,
                   const int64_t *sizes, int64_t width, Element *out) {
-  if (width == 1 && depth <= 2 && first_outside(positions, number, depth, sizes, false) < 0) {
-    if (depth == 1)
-      for (int64_t i = 0; i < number; ++i) out[i] = from[positions[i]];
-    else
-      for (int64_t i = 0; i < number; ++i)
-        out[i] = from[positions[2 * i] * sizes[1] + positions[2 * i + 1]];
+  if (width == 1 && depth == 2 && sizes[0] > 0 && sizes[1] > 0) {
+    bool all = true;
+    for (int64_t i = 0; i < number; ++i) {
+      const int64_t row = positions[2 * i], column = positions[2 * i + 1];
+      const bool inside = is_inside(row, sizes[0]) & is_inside(column, sizes[1]);
+      out[i] = from[inside ? row * sizes[1] + column : 0];
+      all &= inside;
+    }
+    if (all) return -1;
+  }
+  if (width == 1 && depth == 1 && first_outside(positions, number, depth, sizes, false) < 0) {
+    for (int64_t i = 0; i < number; ++i) out[i] = from[positions[i]];
     return -1;
   }
   int64_t first = -1;

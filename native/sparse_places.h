@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "each_set.h"
+
 namespace penstock {
 namespace {
 
@@ -67,16 +69,35 @@ int64_t unite_places(const int64_t *a, int64_t a_count, const int64_t *b, int64_
   return count;
 }
 
+// As add_product, for as many columns from `from` on: the sums of neighbouring places in one row are in
+// registers, in the same order.
+template <int64_t kColumns, typename Element, typename Index>
+inline void add_columns(const Index *places, int64_t number, int64_t row_axis, const Element *values,
+                        const Element *dense, int64_t width, int64_t from, Element *result) {
+  for (int64_t i = 0; i < number;) {
+    const Index row = places[2 * i + row_axis];
+    Element *to = result + row * width + from, sums[kColumns];
+    for (int64_t j = 0; j < kColumns; ++j) sums[j] = to[j];
+    for (; i < number && places[2 * i + row_axis] == row; ++i) {
+      const Element *factors = dense + places[2 * i + 1 - row_axis] * width + from, value = values[i];
+      for (int64_t j = 0; j < kColumns; ++j) sums[j] += value * factors[j];
+    }
+    for (int64_t j = 0; j < kColumns; ++j) to[j] = sums[j];
+  }
+}
+
 // Adds to `result` [.., width] the product of a sparse matrix, which has values at places [number, 2], and
 // a dense one [.., width]: element after element. The row of a place is its index `row_axis`.
 template <typename Element, typename Index>
-int64_t add_product(const Index *places, int64_t number, int64_t row_axis, const Element *values,
-                    const Element *dense, int64_t width, Element *result) {
-  for (int64_t i = 0; i < number; ++i) {
-    const Index *place = places + 2 * i;
-    Element *sums = result + place[row_axis] * width;
-    const Element *factors = dense + place[1 - row_axis] * width, value = values[i];
-    for (int64_t column = 0; column < width; ++column) sums[column] += value * factors[column];
+EACH_SET int64_t add_product(const Index *places, int64_t number, int64_t row_axis, const Element *values,
+                             const Element *dense, int64_t width, Element *result) {
+  for (int64_t from = 0; from < width;) {
+    const int64_t left = width - from, columns = left >= 32 ? 32 : left >= 16 ? 16 : left >= 4 ? 4 : 1;
+    if (columns == 32) add_columns<32>(places, number, row_axis, values, dense, width, from, result);
+    if (columns == 16) add_columns<16>(places, number, row_axis, values, dense, width, from, result);
+    if (columns == 4) add_columns<4>(places, number, row_axis, values, dense, width, from, result);
+    if (columns == 1) add_columns<1>(places, number, row_axis, values, dense, width, from, result);
+    from += columns;
   }
   return -1;
 }

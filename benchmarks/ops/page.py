@@ -23,9 +23,9 @@ time, which other work on the machine disturbs less, and which does not count id
 {machine}; Python {python}, TensorFlow {tensorflow}; {date}. Load average while it ran: {loads}.
 
 *eager* are single calls, *function* the same in a `tf.function`, *jit* with `jit_compile`.
-*gradient* is the call and its gradient under a tape. *median* is of the ratios, *above* the number
-above {limit}. Reasons come from reading the kernels, by patterns of names; where figures stand they
-were measured. {note}
+*gradient* is the call and its gradient under a tape, for random gradients of its results, which are
+arguments as its inputs are. *median* is of the ratios, *above* the number above {limit}. Reasons
+come from reading the kernels, by patterns of names; where figures stand they were measured. {note}
 """
 
 

@@ -5,8 +5,9 @@
 reads one JSON job a line, {"op", "args", "n", "form", "gradient", "seconds"}, and answers each with
 one line: {"us": median, "cpu": of processor time, "first": of the first call} or {"error": ...}.
 Forms: `eager`, `function` (tf.function) and `jit` (with jit_compile). With `gradient` the call runs
-under a tape and its floating inputs' gradients are taken of the sum of its floating outputs.
-Inputs that are arrays are parameters of the function; Python values are written in it.
+under a tape and its floating inputs' gradients are taken of its floating outputs, whose own
+gradients are random numbers. These and inputs that are arrays are parameters of the function;
+Python values are written in it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from benchmarks.ops.values import Made, arguments
+from benchmarks.ops.values import Made, Values, arguments
 
 _names = itertools.count()  # in TensorFlow, eager handles without a name are one
 SAMPLE = 200e-6  # seconds; shorter calls are timed several at once
@@ -50,7 +51,10 @@ class Library:
             results = _flat(operation(**{k: _filled(v, inputs) for k, v in fixed.items()}))
             return [r for r in results if hasattr(r, "dtype")]  # not an Operation of a function
 
-        timed = self._with_gradient(call, tensors) if job["gradient"] else call
+        timed = call
+        if job["gradient"]:
+            timed = self._with_gradient(call, len(tensors))
+            tensors += self._incoming(call(*tensors))
         if job["form"] != "eager":
             timed = self.tf.function(timed, jit_compile=True if job["form"] == "jit" else None)
         return lambda: timed(*tensors)
@@ -71,18 +75,37 @@ class Library:
             return _Slot(len(tensors) - 1)
         return value
 
-    def _with_gradient(self, call: Callable[..., Any], tensors: list[Any]) -> Callable[..., Any]:
-        def run(*inputs: Any) -> Any:
+    def _with_gradient(self, call: Callable[..., Any], count: int) -> Callable[..., Any]:
+        """A function of `count` inputs and of the gradients of what the call gives for them.
+
+        Were these ones, as in the gradient of a sum, a linear operation's gradient would be a
+        constant, and TensorFlow's optimizer would leave nothing of it to measure.
+        """
+
+        def run(*given: Any) -> Any:
+            inputs, incoming = given[:count], list(given[count:])
             floats = [t for t in inputs if _is_continuous(t)]
             with self.tf.GradientTape() as tape:
                 tape.watch(floats)
                 outputs = [t for t in _flat(call(*inputs)) if _is_continuous(t)]
-            gradients = [g for g in tape.gradient(outputs, floats) if g is not None]
+            found = tape.gradient(outputs, floats, output_gradients=incoming)
+            gradients = [g for g in found if g is not None]
             if not gradients:
                 raise NoGradient
             return gradients
 
         return run
+
+    def _incoming(self, results: list[Any]) -> list[Any]:
+        """Random gradients of a call's floating results, the same in each program."""
+        values = Values(0, np.random.default_rng(0))
+        tensors = []
+        for result in results:
+            if _is_continuous(result):
+                make = values.cx if result.dtype.is_complex else values.f
+                array = make(*result.shape.as_list()).astype(result.dtype.as_numpy_dtype)
+                tensors.append(self.tf.constant(array))
+        return tensors
 
     def _of(self, made: Made) -> Any:
         given = {k: self._made(v) for k, v in made.given.items()}

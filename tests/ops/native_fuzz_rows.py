@@ -362,6 +362,58 @@ def places(draw):
             assert found == (int(marked.argmax()) if marked.any() else -1)
 
 
+def combined(draw):
+    """Rows brought to positions, one after the other, and the first that is outside."""
+    depth, width = draw.one(1, 2, 3), draw.one((), (1,), (7,), (2, 3))
+    sizes = tuple(int(draw.rng.integers(1, 30)) for _ in range(depth))
+    dtype, count = draw.one(np.float32, np.float64, np.int32, np.int64), draw.one(0, 1, 50, 5_000)
+    base, rows = (
+        draw.rng.integers(-9, 9, (*shape, *width)).astype(dtype) for shape in (sizes, (count,))
+    )
+    kind = draw.one(np.int32, np.int64)
+    where = np.stack([draw.rng.integers(0, n, count) for n in sizes], -1).astype(kind)
+    number = draw.one(0, 2, 3, 4, 6, 7, 8)
+    order = draw.one(0, 2, 3) if depth == 1 else 0
+    for _ in range(draw.one(0, 0, 2) if count else 0):
+        where[draw.rng.integers(0, count), draw.rng.integers(0, depth)] = draw.one(-1, 30)
+    low, high = (where < 0).any(-1), (where >= np.array(sizes)).any(-1)
+    wrong = (low & (order != 2)) | (high & (order != 3))
+    change = {0: np.add, 2: np.maximum, 3: np.minimum, 4: np.subtract, 7: np.maximum, 8: np.minimum}
+    wanted = base.copy()
+    for place, row in zip(where[~(low | high)], rows[~(low | high)], strict=True):
+        at = tuple(place)
+        wanted[at] = row if number == 6 else change[number](wanted[at], row)
+    outs = [result(base.shape, dtype), result((), np.int64)]
+    given = {"operation": np.int64(number), "order": np.int64(order)}
+    for found, first in each(compiled("combined", outs, base, where, rows, **given)):
+        assert first == (int(wrong.argmax()) if wrong.any() else -1)
+        assert wrong.any() or np.array_equal(found, wanted)
+
+
+def sparse_product(draw):
+    """A matrix with values at places times a dense one: the sums of whole numbers."""
+    height, inner, width = draw.one(1, 5, 60), draw.one(1, 9, 40), draw.one(0, 1, 3, 16, 33, 70)
+    count, turned = draw.one(0, 1, 50, 9_000), draw.one(True, False)
+    dtype, kind = draw.one(np.float32, np.float64), draw.one(np.int32, np.int64)
+    rows, columns = draw.rng.integers(0, height, count), draw.rng.integers(0, inner, count)
+    rows = np.sort(rows) if draw.one(True, False) else rows
+    values = draw.rng.integers(-3, 4, count).astype(dtype)
+    right = draw.rng.integers(-3, 4, (inner, width)).astype(dtype)
+    first, wrong = -1, draw.one(True, False, False) and count
+    if wrong:
+        first = int(draw.rng.integers(0, count))
+        columns[first] = draw.one(-1, inner)
+    left = np.zeros((height, inner))
+    if not wrong:
+        np.add.at(left, (rows, columns), values)
+    where = np.stack([columns, rows] if turned else [rows, columns], -1).astype(kind)
+    outs = [result((height, width), dtype), result((), np.int64)]
+    call = compiled("sparse_product", outs, where, values, right, turned=np.bool_(turned))
+    for found, outside in each(call):
+        assert outside == first
+        assert wrong or np.array_equal(found, left @ right)
+
+
 CASES = {
     "attention": attention,
     "layer normalisation": layer_norm,
@@ -375,4 +427,6 @@ CASES = {
     "among the top of rows": among,
     "truncated normal numbers": truncated,
     "positions": places,
+    "rows at positions": combined,
+    "sparse product": sparse_product,
 }

@@ -136,6 +136,7 @@ IDS, COUNT = np.int32([0, 0, 2, 9, -1]), np.int32(4)
 SPACE = {"strides": [1, 2, 1, 1], "rates": [1, 1, 2, 1]}
 ONES = {"strides": [1, 1, 1, 1], "rates": [1, 1, 1, 1]}
 WINDOW = {"ksizes": [1, 2, 1, 2, 1], "strides": [1, 1, 2, 1, 1]}
+APART = {"ksizes": [1, 2, 3, 2, 1], "strides": [1, 2, 3, 2, 1]}
 RECORDS = [
     *(
         Record(f"Segment{kind}V2", [case(distinct(5, 2), IDS, COUNT), case(distinct(5), IDS, COUNT)],
@@ -200,7 +201,8 @@ RECORDS = [
     Record("Dilation2DBackpropFilter", tested_by="tests/ops/test_rare.py"),
     Record(".erosion2d", [case(IMAGE, np.zeros((2, 3, 3)), [1, 1, 1, 1], "SAME", "NHWC", [1, 1, 1, 1])],
            lambda x, w, *_: -dilation(-x, w, [1, 1, 1, 1], [1, 1, 1, 1], "SAME"), tf.nn.erosion2d, ("float64",)),
-    Record("ExtractVolumePatches", [case(normal(1, 3, 3, 3, 2), padding="SAME", **WINDOW), case(normal(2, 2, 3, 2, 1), padding="VALID", **WINDOW)],
+    Record("ExtractVolumePatches", [case(normal(1, 3, 3, 3, 2), padding="SAME", **WINDOW), case(normal(2, 2, 3, 2, 1), padding="VALID", **WINDOW),
+           *(case(normal(1, 3, 4, 5, 2), padding=padding, **APART) for padding in ("SAME", "VALID"))],
            volume_patches, dtypes=(*FLOATS, "int32"), differentiable=(0,), order=1,
            errors=[Failure((np.zeros((1, 2, 2, 2, 1), np.float32),), "across space",
                            {"padding": "SAME", "ksizes": [2, 1, 1, 1, 1], "strides": [1] * 5}, tf.errors.UnimplementedError, None)]),

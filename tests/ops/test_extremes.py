@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import penstock as tf
+from penstock.core.lazy import jax, jnp
+from penstock.ops.extremes import least_and_greatest
+from penstock.ops.positions import first_false
 
 NAN, INF = np.nan, np.inf
 VALUES = np.array([NAN, 0.0, -0.0, 1.0, -1.0, INF, -INF])
@@ -215,3 +218,40 @@ def test_clipping_with_any_bounds(dtype):
         for given in ((low, high), (np.full_like(x, low), np.full_like(x, high))):
             for function in functions:
                 assert_same_bits(function(tf.constant(x), *map(tf.constant, given)), want)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint16])
+@pytest.mark.parametrize("shape", [(1,), (7,), (33, 500)])
+def test_least_and_greatest_at_once(shape, dtype):
+    bounds = np.iinfo(dtype)
+    x = np.random.default_rng(0).integers(bounds.min, bounds.max, shape, dtype, endpoint=True)
+    for given in (x, np.full(shape, bounds.min, dtype), np.full(shape, bounds.max, dtype)):
+        with jax.enable_x64(True):
+            found = jax.jit(least_and_greatest)(given)
+        for one, wanted in zip(map(np.asarray, found), (given.min(), given.max()), strict=True):
+            assert (one, one.dtype) == (wanted, dtype)
+
+
+@pytest.mark.parametrize("number", [1, 5, 20_000])
+def test_ranges_in_use_are_those_of_single_calls(number):
+    x = np.random.default_rng(0).integers(-(2**31), 2**31, number).astype(np.int32)
+
+    def used(x):
+        return tf.raw_ops.RequantizationRange(input=x, input_min=-9.0, input_max=11.0)
+
+    given = tf.bitcast(x, tf.qint32)
+    for single, whole in zip(used(given), tf.function(used)(given), strict=True):
+        assert single.numpy() == whole.numpy()
+
+
+@pytest.mark.parametrize("xp", [np, jnp])
+def test_the_first_that_is_false(xp):
+    ok = np.ones(3000, bool)
+    for wrong in ([], [2999], [40, 7, 2999], [0]):
+        ok[wrong] = False
+        found, first = (
+            first_false(xp, ok) if xp is np else jax.jit(lambda x: first_false(jnp, x))(ok)
+        )
+        assert bool(found) is (not wrong)
+        assert not wrong or first == min(wrong)
+        ok[:] = True

@@ -115,8 +115,17 @@ CALLS = {
         [(LONG, ())], [(np.int32, (5, 2))], {"sizes": np.array([3, 4], LONG), **flags(below=False)},
         ("a0", "below"),
     ),
+    "unsorted": Call([(LONG, ())], [(np.int32, (5, 2))], {}, ("a0",)),
     "taken": Call(
         [(FLOAT, (5, 2)), (LONG, ())], [(FLOAT, (3, 4, 2)), (LONG, (5, 2))], {}, ("a0", "a1")
+    ),
+    "combined": Call(
+        [(FLOAT, (5, 2)), (LONG, ())], [(FLOAT, (5, 2)), (LONG, (3, 1)), (FLOAT, (3, 2))],
+        {"operation": np.int64(0), "order": np.int64(2)}, ("a1",),
+    ),
+    "sparse_product": Call(
+        [(FLOAT, (4, 5)), (LONG, ())], [(LONG, (3, 2)), (FLOAT, (3,)), (FLOAT, (2, 5))],
+        flags(turned=False), ("a0", "r0", "a2", "turned"),
     ),
     "truncated": Call(
         of((5, 4)), [(np.uint64, (3,))], {"reserved": np.int64(FEW)}, ("r0", "reserved")

@@ -341,3 +341,32 @@ def test_edit_distances_of_no_rows_are_refused(shape: list[int]) -> None:
             run(none, none)
     empty = tf.SparseTensor(np.zeros((0, 2), np.int64), tf.constant([], tf.string), [2, 0])
     assert tf.edit_distance(empty, empty).numpy().tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("batch", [0, 2])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_gradients_of_volumes_windows_side_by_side(compiled, batch, padding):
+    """Each number of the gradient is at its element's place alone, a NaN too."""
+    x = tf.constant(np.random.default_rng(0).normal(size=(batch, 3, 4, 5, 2)))
+    numbers = tf.reshape(tf.range(tf.size(x), dtype=tf.float64), x.shape)
+    sizes = {"ksizes": [1, 2, 3, 2, 1], "strides": [1, 2, 3, 2, 1], "padding": padding}
+
+    def gradient(x, given):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            patches = tf.extract_volume_patches(x, **sizes)
+        return tape.gradient(patches, x, given)
+
+    given = tf.extract_volume_patches(numbers + 1, **sizes).numpy()  # what pads is 0
+    if batch:
+        given[given == 1] = np.nan
+    found = (tf.function(gradient, jit_compile=True) if compiled else gradient)(
+        x, tf.constant(given)
+    )
+    wanted = numbers.numpy() + 1
+    if padding == "VALID":  # some elements are in no window
+        wanted[:, 2:], wanted[:, :, 3:], wanted[:, :, :, 4:] = 0, 0, 0
+    if batch:
+        wanted[0, 0, 0, 0, 0] = np.nan
+    np.testing.assert_array_equal(found, wanted)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks.ops import page, run
+from benchmarks.ops import page, run, worker
 from benchmarks.ops.values import HERE, Made, arguments, entries
 from tools.golden import codec
 from tools.golden.left_out import NOT_RECORDED
@@ -39,6 +39,22 @@ def test_arguments_are_the_same_each_time():
     assert isinstance(first["y"], Made)
     assert first["y"].given.shape == (31, 31)
     assert not np.array_equal(first["x"], arguments("x=f(n)", "Sub", 1000)["x"])
+
+
+@pytest.mark.parametrize("form", run.FORMS)
+def test_gradients_are_those_for_random_gradients_of_results(form):
+    """A constant for a linear operation, were they ones; each form and program has the same."""
+    library = worker.Library("penstock")
+
+    def found(operation):
+        job = {"op": operation, "args": CALLS[operation], "n": 10, "form": form, "gradient": True}
+        return library.prepare(job)()[0]
+
+    columns = library._incoming([tf.zeros(10)] * 4)
+    np.testing.assert_array_equal(found("Unpack"), tf.stack(columns, 1))
+    assert len(np.unique(columns)) == 40
+    assert found("IFFT").dtype == tf.complex64
+    assert len(np.unique(found("IFFT"))) == 9
 
 
 @pytest.mark.parametrize(("ours", "rounds"), [(1.0, 1), (5.0, 3)])

@@ -307,10 +307,10 @@ def check_positions(
     if indices.size:  # with positions of no numbers there is none
         flat = indices.reshape(-1, indices.shape[-1])
         xp = np if isinstance(indices, np.ndarray) else xp
-        _refuse_positions(ctx, indices, sizes, what, *first_outside(xp, flat, sizes))
+        refuse_positions(ctx, indices, sizes, what, *first_outside(xp, flat, sizes))
 
 
-def _refuse_positions(
+def refuse_positions(
     ctx: KernelContext, indices: Array, sizes: tuple[int, ...], what: str, ok: Any, first: Any
 ) -> None:
     """Fails the step unless `ok`; `first` is the number of a position that is outside."""
@@ -354,7 +354,7 @@ def _gather_nd(
         rows = positions.taken(params, indices)
         if rows is not None:
             if bad_indices_policy != "IGNORE":
-                _refuse_positions(ctx, indices, params.shape, "param", *rows[1:])
+                refuse_positions(ctx, indices, params.shape, "param", *rows[1:])
             return rows[0]
     places, ok = places_of(ctx, xp, indices, params.shape, bad_indices_policy, "param")
     if 0 in params.shape[:depth]:

@@ -19,8 +19,14 @@ from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops import positions
 from penstock.ops.array_basics import shape_of
-from penstock.ops.array_gather import check_policy, check_positions, places_of
+from penstock.ops.array_gather import (
+    check_policy,
+    check_positions,
+    places_of,
+    refuse_positions,
+)
 from penstock.ops.extremes import raise_at, raised
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -140,6 +146,13 @@ _HOST: dict[str, Any] = {
     "Max": np.maximum,
     "Update": None,
 }
+_METHODS = {  # the same of compiled code
+    "add": native_arrays.ADD,
+    "subtract": native_arrays.SUBTRACT,
+    "min": native_arrays.LOWER,
+    "max": native_arrays.RAISE,
+    "set": native_arrays.REPLACE,
+}
 _EXTREMES = {ufunc: raise_at(ufunc) for ufunc in (np.minimum, np.maximum)}
 
 
@@ -181,7 +194,13 @@ def _compiled_scatter(
 ) -> Array:
     depth = indices.shape[-1]
     if policy != "IGNORE":
+        found = positions.combined(_METHODS[method], x, indices, updates)
+        if found is not None:
+            refuse_positions(ctx, indices, x.shape, "tensor", *found[1:])
+            return found[0]
         check_positions(ctx, jnp, indices, x.shape, "tensor")
+    if method == "subtract":
+        method, updates = "add", -updates
     if not updates.size:
         return x
     if not depth:  # all are for the whole tensor, the only row of one with a further axis
@@ -247,7 +266,6 @@ def _tensor_scatter(kind: str, method: str, doc: str, index_types: str = "int32,
         *,
         bad_indices_policy: str,
     ) -> Array:
-        updates = -updates if kind == "Sub" else updates
         return _compiled_scatter(ctx, tensor, indices, updates, bad_indices_policy, method)
 
     return op
@@ -260,7 +278,7 @@ TENSOR_SCATTER_ADD = _tensor_scatter(
     "Add", "add", "The tensor with updates added at their positions."
 )
 TENSOR_SCATTER_SUB = _tensor_scatter(
-    "Sub", "add", "The tensor with updates subtracted at their positions."
+    "Sub", "subtract", "The tensor with updates subtracted at their positions."
 )
 TENSOR_SCATTER_MIN = _tensor_scatter(
     "Min", "min", "The tensor with the smaller of element and update at the positions."

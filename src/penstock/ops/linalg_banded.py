@@ -286,9 +286,13 @@ TRIDIAGONAL_PRODUCT = define_op(
 @kernel(TRIDIAGONAL_PRODUCT)
 def _tridiagonal_product(xp: Any, high: Array, main: Array, low: Array, rhs: Array) -> Array:
     high, main, low = (xp.swapaxes(t, -1, -2) for t in (high, main, low))
-    none = xp.zeros_like(rhs[..., :1, :])
-    up = xp.concatenate([high[..., :-1, :] * rhs[..., 1:, :], none], axis=-2)
-    down = xp.concatenate([none, low[..., 1:, :] * rhs[..., :-1, :]], axis=-2)
+    up, down = high[..., :-1, :] * rhs[..., 1:, :], low[..., 1:, :] * rhs[..., :-1, :]
+    if xp is np:
+        none = np.zeros_like(rhs[..., :1, :])
+        up, down = np.concatenate([up, none], axis=-2), np.concatenate([none, down], axis=-2)
+    else:  # XLA makes one pass of padded rows and three of joined ones
+        lead = [(0, 0)] * (rhs.ndim - 2)
+        up, down = (xp.pad(x, [*lead, at, (0, 0)]) for x, at in ((up, (0, 1)), (down, (1, 0))))
     return main * rhs + up + down
 
 

@@ -13,6 +13,7 @@ from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops import positions
 from penstock.ops.composing import composed
 from penstock.ops.math_arithmetic import add_v2
 from penstock.ops.math_cast import cast
@@ -91,11 +92,16 @@ def _counts_of_vector(ctx: KernelContext, values: Array, size: int, weights: Arr
 
 def _check_values(ctx: KernelContext, xp: Any, values: Array) -> None:
     least = values.min() if values.size else xp.asarray(0)
+    _refuse_value(ctx, least >= 0, least)
+
+
+def _refuse_value(ctx: KernelContext, ok: Any, value: Any) -> None:
+    """Fails the step unless `ok`; `value` is one below 0."""
     ctx.check(
-        least >= 0,
+        ok,
         errors.InvalidArgumentError,
         lambda found: f"Input arr must be non-negative! Expected values >= 0, got {found}.",
-        least,
+        value,
     )
 
 
@@ -128,6 +134,18 @@ def _counted(values: Array, size: int, weights: Array) -> Array | None:
     return None if found is None else sizes.astype(weights.dtype)
 
 
+def _compiled_counts(ctx: KernelContext, values: Array, size: int, weights: Array) -> Array:
+    """Counts of a vector in compiled code."""
+    given = weights.reshape(-1) if weights.size else jnp.ones(values.shape, weights.dtype)
+    bins, order = jnp.zeros(size, weights.dtype), native_arrays.LARGE_TOO
+    found = positions.combined(native_arrays.ADD, bins, values[:, None], given, order)
+    if found is None:
+        _check_values(ctx, jnp, values)
+        return _counts(jnp, values, size, weights, False)
+    _refuse_value(ctx, found[1], values[found[2]])
+    return found[0]
+
+
 @host_kernel(BINCOUNT, limit=1 << 62, available=native_arrays.LIBRARY.is_in_use)
 @host_kernel(BINCOUNT)
 def _bincount(ctx: KernelContext, arr: Array, size: Array, weights: Array) -> Array:
@@ -136,8 +154,7 @@ def _bincount(ctx: KernelContext, arr: Array, size: Array, weights: Array) -> Ar
 
 @compiled_kernel(BINCOUNT)
 def _bincount_compiled(ctx: KernelContext, arr: Array, size: Array, weights: Array) -> Array:
-    _check_values(ctx, jnp, arr)
-    return _counts(jnp, arr.reshape(-1), int(size), weights, False)
+    return _compiled_counts(ctx, arr.reshape(-1), int(size), weights)
 
 
 @host_kernel(DENSE_BINCOUNT)
@@ -154,6 +171,8 @@ def _dense_bincount(
 def _dense_bincount_compiled(
     ctx: KernelContext, x: Array, size: Array, weights: Array, *, binary_output: bool
 ) -> Array:
+    if x.ndim == 1 and not binary_output:
+        return _compiled_counts(ctx, x, int(size), weights)
     _check_values(ctx, jnp, x)
     return _counts(jnp, x, int(size), weights, binary_output)
 

@@ -19,6 +19,7 @@ from penstock.core.kernels import compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops import positions
 from penstock.ops.composing import composed
 from penstock.ops.extremes import is_floating, largest_by_id
 from penstock.ops.math_arithmetic import multiply
@@ -26,7 +27,6 @@ from penstock.ops.math_cast import cast
 from penstock.ops.math_compare import equal
 from penstock.ops.math_division import div_no_nan, real_div, truediv
 from penstock.ops.math_elementwise import sqrt
-from penstock.ops.positions import first_outside
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -303,18 +303,21 @@ def _check_ids(ctx: Any, xp: Any, ids: Array, count: int) -> None:
         return
     if xp is np or isinstance(ids, np.ndarray):  # they may be known constants in compiled code
         largest = ids.max()
-        ok = largest < count
+        _refuse_ids(ctx, largest < count, largest, count)
     else:
         flat = ids.reshape(-1)
-        ok, first = first_outside(jnp, flat[:, None], (count,), below=True)
-        largest = flat[first]
+        ok, first = positions.first_outside(jnp, flat[:, None], (count,), below=True)
+        _refuse_ids(ctx, ok, flat[first], count)
+
+
+def _refuse_ids(ctx: Any, ok: Any, wrong: Any, count: int) -> None:
     ctx.check(
         ok,
         errors.InvalidArgumentError,
         lambda found: (
             f"segment_ids = {found} is out of range [0, {count}): expected ids below num_segments."
         ),
-        largest,
+        wrong,
     )
 
 
@@ -351,10 +354,15 @@ def _define_unsorted(
     @compiled_kernel(op)
     def run_compiled(ctx: Any, data: Array, ids: Array, number: Array) -> Array:
         count = int(number)
-        if checked:
-            _check_ids(ctx, jnp, ids, count)
         rows = data.reshape(ids.size, *data.shape[ids.ndim :])
         start = jnp.full((count, *rows.shape[1:]), _START[kind](data.dtype), data.dtype)
+        if checked:
+            flat, order = ids.reshape(-1), native_arrays.NEGATIVE_TOO
+            found = positions.combined(_OPERATION[kind], start, flat[:, None], rows, order)
+            if found is not None:
+                _refuse_ids(ctx, found[1], flat[found[2]], count)
+                return found[0]
+            _check_ids(ctx, jnp, ids, count)
         ids = jnp.asarray(ids).reshape(-1)  # they may be known constants
         if kind in ("Max", "Min"):
             return largest_by_id(jnp, kind == "Max", start, ids, rows)

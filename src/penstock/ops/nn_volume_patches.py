@@ -106,10 +106,33 @@ def _volume_patches_gradient(op: Any, grad: Any) -> Any:
         )
     if grad.dims is not None and 0 in grad.dims:
         return execute("ZerosLike", (x,))
+    if tuple(op.get_attr("strides")[1:4]) == tuple(sizes) and None not in x.dims[1:]:
+        padding = op.get_attr("padding").decode()
+        return _put_back(x.dims, grad, sizes, padding)
     total = int(np.prod(sizes)) * depth
     pick = np.eye(total).reshape(*sizes, depth, total).astype(x.dtype.numpy_dtype)
     attrs = {"strides": op.get_attr("strides"), "padding": op.get_attr("padding")}
     return execute("Conv3DBackpropInputV2", (execute("Shape", (x,)), pick, grad), attrs)
+
+
+def _put_back(dims: tuple[Any, ...], grad: Any, sizes: Sequence[int], padding: str) -> Any:
+    """The gradient of windows side by side: each element is in one of them, or in none."""
+    counts = [
+        output_size(n, k, k, 1, padding, (0, 0)) or 0 for n, k in zip(dims[1:4], sizes, strict=True)
+    ]
+    split = execute("Reshape", (grad, np.array([-1, *counts, *sizes, dims[4]], np.int32)))
+    turned = execute("Transpose", (split, np.array([0, 1, 4, 2, 5, 3, 6, 7], np.int32)))
+    whole = [count * size for count, size in zip(counts, sizes, strict=True)]
+    volume = execute("Reshape", (turned, np.array([-1, *whole, dims[4]], np.int32)))
+    kept = [min(n, size) for n, size in zip(dims[1:4], whole, strict=True)]
+    begin = [
+        same_pads(n, k, k, 1)[0] if padding == "SAME" else 0
+        for n, k in zip(dims[1:4], sizes, strict=True)
+    ]
+    ends = np.array([0, *begin, 0], np.int32), np.array([-1, *kept, dims[4]], np.int32)
+    volume = execute("Slice", (volume, *ends))
+    rest = [(0, n - size) for n, size in zip(dims[1:4], kept, strict=True)]
+    return execute("Pad", (volume, np.array([(0, 0), *rest, (0, 0)], np.int32)))
 
 
 def extract_volume_patches(

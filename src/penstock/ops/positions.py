@@ -1,6 +1,6 @@
-"""Positions in compiled code: whether all are inside, and the rows that stand at them.
+"""Positions in compiled code: whether all are inside, and what stands at them or is brought there.
 
-On CPU both are one pass of `native/place_handlers.cc` where there is enough to do: XLA's code for a
+On CPU each is one pass of `native/place_handlers.cc` where there is enough to do: XLA's code for a
 gather takes an element at a time on one thread, and a check of its positions two passes more.
 """
 
@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core import native
+from penstock.core import native, native_arrays
 from penstock.core.lazy import jax, jnp
+from penstock.ops.extremes import least_and_greatest
 
 LEAST_ELEMENTS = 1 << 14
 Array = Any  # numpy.ndarray or a JAX tracer
@@ -34,8 +35,34 @@ def first_outside(
         first = native.call("outside", result, positions, sizes=limits, below=np.bool_(below))
         return first < 0, first
     inside = positions < limits
-    ok = (inside if below else inside & (positions >= 0)).all(-1)
-    return ok.all(), xp.argmin(ok)
+    return first_false(xp, (inside if below else inside & (positions >= 0)).all(-1))
+
+
+def first_false(xp: Any, ok: Array) -> tuple[Any, Any]:
+    """Whether all are true, bool[], and where the first stands that is not, an integer[].
+
+    Args:
+      xp: numpy or jax.numpy.
+      ok: bool[N], N at least 1.
+    """
+    if xp is np:
+        first = ok.argmin()
+        return ok[first], first
+    number = ok.shape[0]
+    kind = np.int32 if number < 1 << 31 else np.int64
+    places = jnp.where(ok, kind(number), jnp.arange(number, dtype=kind))
+    first, _ = least_and_greatest(places)  # in less time than all() and argmin()
+    return first == number, first
+
+
+def first_unsorted(positions: Array) -> tuple[Any, Any]:
+    """Whether each position stands behind the one before, bool[], and the first that does not.
+
+    Args:
+      positions: integers [N, depth] in row-major order, such as `combined` serves.
+    """
+    first = native.call("unsorted", jax.ShapeDtypeStruct((), np.int64), positions)
+    return first < 0, first
 
 
 def place_text(number: Any, dims: tuple[int, ...], alone: str = "") -> str:
@@ -71,8 +98,75 @@ def taken(params: Array, positions: Array) -> tuple[Array, Any, Any] | None:
     return rows, first < 0, first
 
 
+def combined(
+    operation: int, base: Array, positions: Array, updates: Array, order: int = native_arrays.INSIDE
+) -> tuple[Array, Any, Any] | None:
+    """`base` with updates combined into it at positions, and what `first_outside` gives.
+
+    None where XLA's own code is to be used. Where a position is outside, the array holds anything.
+
+    Args:
+      operation: one of `native_arrays`, but DIVIDE.
+      base: an array of at least `depth` axes.
+      positions: integers [..., depth], in its first axes, depth at least 1.
+      updates: [..., the other axes of `base`], of its dtype.
+      order: INSIDE, NEGATIVE_TOO or LARGE_TOO of `native_arrays`: which of positions of depth 1 are
+        left out.
+    """
+    if isinstance(positions, np.ndarray):  # known while this is traced
+        return None
+    if updates.dtype != base.dtype or native_arrays.kind_of(np.dtype(base.dtype)) is None:
+        return None
+    if not base.size or not updates.size or not positions.shape[-1]:
+        return None
+    if not _is_work(positions, max(updates.size, positions.size)):
+        return None
+    results = [jax.ShapeDtypeStruct(base.shape, base.dtype), jax.ShapeDtypeStruct((), np.int64)]
+    found, first = native.call(
+        "combined", results, jnp.asarray(base), positions, jnp.asarray(updates), aliases={0: 0},
+        operation=np.int64(operation), order=np.int64(order),
+    )  # fmt: skip
+    return found, first < 0, first
+
+
+def sparse_product(
+    places: Array, values: Array, dense: Array, height: int, turned: bool
+) -> tuple[Array, Any, Any] | None:
+    """A sparse matrix times a dense one: [height, K], and what `first_outside` gives.
+
+    None where XLA's own code is to be used. Where a place is outside, the product holds anything.
+
+    Args:
+      places: integers [P, 2] in the sparse matrix, [height, M], or [M, height] when `turned`.
+      values: [P], what stands there.
+      dense: [M, K], of the same dtype.
+      height: the rows of the product.
+      turned: whether the sparse matrix is transposed.
+    """
+    kind = native_arrays.floating_kind(np.dtype(dense.dtype))
+    if kind is None or values.dtype != dense.dtype or isinstance(places, np.ndarray):
+        return None
+    if not height or not _is_work(places, max(places.size, values.size * dense.shape[1])):
+        return None
+    results = [
+        jax.ShapeDtypeStruct((height, dense.shape[1]), dense.dtype),
+        jax.ShapeDtypeStruct((), np.int64),
+    ]
+    given = places, jnp.asarray(values), jnp.asarray(dense)
+    product, first = native.call("sparse_product", results, *given, turned=np.bool_(turned))
+    return product, first < 0, first
+
+
 def _is_work(positions: Array, elements: int) -> bool:
     return elements >= LEAST_ELEMENTS and positions.dtype in _WIDTHS and native.available()
 
 
-__all__ = ["first_outside", "place_text", "taken"]
+__all__ = [
+    "combined",
+    "first_false",
+    "first_outside",
+    "first_unsorted",
+    "place_text",
+    "sparse_product",
+    "taken",
+]

@@ -13,6 +13,7 @@ from penstock import errors
 from penstock.core.kernels import kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops.extremes import least_and_greatest
 from penstock.ops.quant_levels import (
     FLOAT,
     Array,
@@ -68,9 +69,10 @@ def _used(xp: Any, x: Array, low: Array, high: Array, dtype: DType) -> tuple[Arr
         step = (float(high) - first) / (limits(dtype)[1] - least)
         flat = x.reshape(-1)
         used = np.minimum.reduce(flat), np.maximum.reduce(flat)
-        ends = [FLOAT(first + (int(end) - least) * step) for end in used]
-        return np.minimum(ends[0], FLOAT(0)), ends[1]
-    least, most = (to_floats(xp, end, low, high, dtype).astype(FLOAT) for end in (x.min(), x.max()))
+        found = [FLOAT(first + (int(end) - least) * step) for end in used]
+        return np.minimum(found[0], FLOAT(0)), found[1]
+    ends = least_and_greatest(x)
+    least, most = (to_floats(xp, end, low, high, dtype).astype(FLOAT) for end in ends)
     return xp.minimum(least, FLOAT(0)), most
 
 

@@ -22,6 +22,7 @@ from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
 from penstock.graph.behavior import control_dependencies
 from penstock.ops.composing import cast
+from penstock.ops.positions import first_false
 from penstock.types import dims as d
 from penstock.types import dtypes
 from penstock.types.dims import Dims
@@ -271,8 +272,14 @@ def check_inside(ctx: Any, xp: Any, indices: Array, shape: Any, what: str = "ind
             low, high = bounds(indices)
             if min(low, default=0) >= 0 and all(map(operator.lt, high, shape.tolist())):
                 return
-    ok = inside(xp, indices, shape)
-    first = xp.argmin(ok)
+    found = first_false(xp, inside(xp, indices, shape))
+    refuse_outside(ctx, xp, indices, shape, *found, what)
+
+
+def refuse_outside(
+    ctx: Any, xp: Any, indices: Array, shape: Any, ok: Any, first: Any, what: str = "indices"
+) -> None:
+    """Fails the step unless `ok`; `first` is the number of a position that is outside."""
 
     def text(at: Any, row: Any, sizes: Any) -> str:
         return (
@@ -280,7 +287,7 @@ def check_inside(ctx: Any, xp: Any, indices: Array, shape: Any, what: str = "ind
             f" inside of the dense shape {np.asarray(sizes).tolist()}."
         )
 
-    ctx.check(ok.all(), errors.InvalidArgumentError, text, first, indices[first], xp.asarray(shape))
+    ctx.check(ok, errors.InvalidArgumentError, text, first, indices[first], xp.asarray(shape))
 
 
 def same_shapes(ctx: Any, xp: Any, a: Array, b: Array) -> None:

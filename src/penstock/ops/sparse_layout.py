@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_arrays
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.ops import positions
+from penstock.ops.positions import first_false
 from penstock.ops.sparse_common import (
     SORT_FROM,
     SORT_LIMIT,
@@ -26,6 +29,7 @@ from penstock.ops.sparse_common import (
     parts,
     places_of_rows,
     position,
+    refuse_outside,
 )
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -182,32 +186,20 @@ def _matrix(indices: Array) -> Array:
     return indices.reshape(-1, 1) if indices.ndim < 2 else indices
 
 
-def _check_ascending(ctx: KernelContext, xp: Any, indices: Array, places: Array) -> None:
-    """Fails the step unless positions are in order and none is twice."""
-    if indices.shape[0] < 2:
-        return
-    indices, places = xp.asarray(indices), xp.asarray(places)  # in a trace they may be known
-    ok = places[1:] > places[:-1]
-    first = xp.argmin(ok) + 1
+def _refuse_unsorted(ctx: KernelContext, indices: Array, ok: Any, first: Any) -> None:
+    """Fails the step unless `ok`; `first` is the number of a position not behind the one before."""
 
-    def text(at: Any, place: Any, before: Any, row: Any) -> str:
+    def text(at: Any, row: Any, before: Any) -> str:
         found = f"indices[{int(at)}] = {np.asarray(row).tolist()} is"
-        if place == before:
+        if np.array_equal(row, before):
             return f"{found} repeated. Expected each position once: use validate_indices=False."
         return (
             f"{found} out of order. Many sparse ops require sorted indices: use `tf.sparse.reorder`"
             " to create a correctly ordered copy, or validate_indices=False."
         )
 
-    ctx.check(
-        ok.all(),
-        errors.InvalidArgumentError,
-        text,
-        first,
-        places[first],
-        places[first - 1],
-        indices[first],
-    )
+    rows = indices[first], indices[first - 1]
+    ctx.check(ok, errors.InvalidArgumentError, text, first, *rows)
 
 
 def _places(
@@ -216,8 +208,10 @@ def _places(
     indices = _matrix(indices)
     check_inside(ctx, xp, indices, np.asarray(shape))
     places = position(xp, indices, shape)
-    if validate:
-        _check_ascending(ctx, xp, indices, places)
+    if validate and indices.shape[0] > 1:
+        found, rows = xp.asarray(places), xp.asarray(indices)  # in a trace they may be known
+        ok, before = first_false(xp, found[1:] > found[:-1])
+        _refuse_unsorted(ctx, rows, ok, before + 1)
     return places, tuple(int(n) for n in shape)
 
 
@@ -247,10 +241,18 @@ def _to_dense_compiled(
     *,
     validate_indices: bool,
 ) -> Array:
+    matrix, sizes = _matrix(indices), np.asarray(shape)
+    base = jnp.full(tuple(sizes.tolist()), default, values.dtype)
+    given = jnp.broadcast_to(values, matrix.shape[:1])
+    found = positions.combined(native_arrays.REPLACE, base, matrix, given)
+    if found is not None:
+        refuse_outside(ctx, jnp, matrix, sizes, *found[1:])
+        if validate_indices:
+            _refuse_unsorted(ctx, matrix, *positions.first_unsorted(matrix))
+        return found[0]
     places, dims = _places(ctx, jnp, indices, shape, validate_indices)
-    result = jnp.full(math.prod(dims), default, values.dtype)
+    result = base.reshape(-1)
     places = jnp.asarray(places)
-    given = jnp.broadcast_to(values, places.shape)
     if not validate_indices and places.shape[0]:  # the last of several at one place stays
         last = (
             jnp.full(math.prod(dims), -1).at[places].max(jnp.arange(places.shape[0]), mode="drop")

@@ -10,7 +10,8 @@ from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, k
 from penstock.core.lazy import jnp
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.sparse_common import Array, add_rows, check_inside, parts
+from penstock.ops.positions import sparse_product
+from penstock.ops.sparse_common import Array, add_rows, check_inside, parts, refuse_outside
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 
@@ -99,6 +100,12 @@ def _product_compiled(
     ctx: KernelContext, indices: Array, values: Array, shape: Array, b: Array, *,
     adjoint_a: bool, adjoint_b: bool,
 ) -> Array:  # fmt: skip
+    sizes = np.asarray(shape)
+    factor = b.T if adjoint_b else b
+    found = sparse_product(indices, values, factor, int(sizes[int(adjoint_a)]), adjoint_a)
+    if found is not None:
+        refuse_outside(ctx, jnp, indices, sizes, *found[1:])
+        return found[0]
     rows, columns, used, right, height = _factors(
         ctx, jnp, indices, values, shape, b, adjoint_a, adjoint_b
     )
