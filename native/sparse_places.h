@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "each_set.h"
+#include "places.h"
+
 namespace penstock {
 namespace {
 
@@ -67,16 +70,19 @@ int64_t unite_places(const int64_t *a, int64_t a_count, const int64_t *b, int64_
   return count;
 }
 
-// Adds to `result` [.., width] the product of a sparse matrix, which has values at places [number, 2], and
-// a dense one [.., width]: element after element. The row of a place is its index `row_axis`.
+// Adds to `result` [height, width] the product of a sparse matrix, which has values at places [number, 2], and
+// a dense one [inner, width]: element after element, up to the first place that is outside, or -1. The row of
+// a place is its index `row_axis`.
 template <typename Element, typename Index>
-int64_t add_product(const Index *places, int64_t number, int64_t row_axis, const Element *values,
-                    const Element *dense, int64_t width, Element *result) {
+EACH_SET int64_t add_product(const Index *places, int64_t number, int64_t row_axis, const Element *values,
+                             const Element *dense, int64_t inner, int64_t width,
+                             Element *__restrict result, int64_t height) {
   for (int64_t i = 0; i < number; ++i) {
-    const Index *place = places + 2 * i;
-    Element *sums = result + place[row_axis] * width;
-    const Element *factors = dense + place[1 - row_axis] * width, value = values[i];
-    for (int64_t column = 0; column < width; ++column) sums[column] += value * factors[column];
+    const int64_t row = places[2 * i + row_axis], column = places[2 * i + 1 - row_axis];
+    if (!is_inside(row, height) || !is_inside(column, inner)) return i;
+    Element *__restrict sums = result + row * width;
+    const Element *factors = dense + column * width, value = values[i];
+    for (int64_t j = 0; j < width; ++j) sums[j] += value * factors[j];
   }
   return -1;
 }

@@ -54,6 +54,9 @@ def test_compiled_inputs_are_taken_where_they_are():
         ("Tanh", (dt.float64,), True),
         ("Tanh", (dt.complex64,), False),
         ("Sum", (dt.float32, dt.int32), True),
+        ("AddN", (dt.float32, dt.float32, dt.float32), True),
+        ("OneHot", (dt.int32, dt.int32, dt.float32, dt.float32), True),
+        ("SparseSegmentSumGrad", (dt.bfloat16, dt.int32, dt.int32, dt.int32), False),
         ("MatMul", (dt.float32, dt.float32), False),
     ],
 )

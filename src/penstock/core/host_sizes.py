@@ -20,7 +20,7 @@ from penstock.types.dtypes import DType
 # One pass of NumPy, or a view; in time not above that of compiled calls up to `_PASS` elements.
 _PASSES = frozenset(
     """
-    Abs Add AddV2 All Angle Any AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddV1
+    Abs Add AddN AddV2 All Angle Any AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddV1
     BitwiseAnd BitwiseOr BitwiseXor Cast Ceil CheckNumerics ComplexAbs Conj ConjugateTranspose
     DeepCopy Div Equal Floor Greater GreaterEqual
     Imag Inv Invert IsFinite IsInf IsNan Less LessEqual LogicalAnd LogicalNot LogicalOr Maximum
@@ -44,7 +44,7 @@ _NATIVE = frozenset(
 # Two or three passes, sums, or copies of parts: ahead up to `_PART` elements.
 _PARTS = frozenset(
     """
-    AddN ApproximateEqual BiasAddGrad Complex Concat ConcatV2 EuclideanNorm FloorDiv InplaceUpdate
+    ApproximateEqual BiasAddGrad Complex Concat ConcatV2 EuclideanNorm FloorDiv InplaceUpdate
     L2Loss LeftShift MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixSetDiag MatrixSetDiagV2
     MatrixSetDiagV3 Max Mean Min MirrorPad Pad PadV2 PopulationCount Relu6 RightShift SoftplusGrad
     Softsign SoftsignGrad Sum
@@ -66,12 +66,21 @@ _RULES = frozenset(
     ResourceApplyProximalGradientDescent ResourceApplyRMSProp
     """.split()
 )
+# One native pass over indices, which XLA scatters one by one: ahead at every size.
+_EVERY = frozenset(
+    """
+    InplaceAdd InplaceSub MaxPoolGradWithArgmax MirrorPadGrad OneHot
+    SparseSegmentMeanGrad SparseSegmentMeanWithNumSegments SparseSegmentSqrtNGrad
+    SparseSegmentSqrtNWithNumSegments SparseSegmentSumGrad SparseSegmentSumWithNumSegments
+    SparseTensorDenseMatMul SparseToDense
+    """.split()
+)
 # Numbers of less than four bytes that NumPy computes one by one.
 _SLOW = frozenset({dt.float16, dt.bfloat16})
 
 _PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 _PASS = max(1 << 17, (1 << 23) // max(2, _PROCESSORS))  # more processors, more for XLA to gain
-_PART, _SHORT, _RULE = 1 << 18, 1 << 16, 1 << 20
+_PART, _SHORT, _RULE, _ANY = 1 << 18, 1 << 16, 1 << 20, 1 << 62
 
 
 def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
@@ -89,6 +98,8 @@ def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
     if name in _NATIVE:
         native = native_arrays.LIBRARY.is_in_use() and any(t in _VECTORS for t in types)
         return max(limit, _PASS if native else _SHORT)
+    if name in _EVERY and native_arrays.LIBRARY.is_in_use():
+        return _ANY if not _VECTORS.isdisjoint(types) else limit
     if name in _RULES:
         return max(limit, _RULE)
     if name in _PARTS:
