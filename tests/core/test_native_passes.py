@@ -27,6 +27,8 @@ CALLS = {
     "leaky_relu": ("LeakyRelu", ["features"], {"alpha": 0.3}),
     "leaky_relu_grad": ("LeakyReluGrad", ["gradients", "features"], {"alpha": 0.3}),
     "elu_grad": ("EluGrad", ["gradients", "outputs"], {}),
+    "quotient_or_zero": ("DivNoNan", ["x", "y"], {}),
+    "quotient_of_nonzero": ("Xdivy", ["x", "y"], {}),
 }
 
 

@@ -25,6 +25,8 @@ FUNCTIONS = (  # as native/passes.h numbers them
     "leaky_relu",
     "leaky_relu_grad",
     "elu_grad",
+    "quotient_or_zero",
+    "quotient_of_nonzero",
 )
 _NUMBERS = {name: i for i, name in enumerate(FUNCTIONS)}
 _FEW = 512  # elements below which NumPy's calls take less
