@@ -377,6 +377,11 @@ EXPORT int64_t penstock_arrays_fill_empty_rows(const int64_t *places, int64_t nu
                                                int64_t size, int64_t *moved, bool *empty,
                                                int64_t *filled, void *filled_values);
 
+// What of the gradients [total], floats (0) or doubles (1), is at these places [number], and the sum of all
+// others, one after the other. -1, or the first place that is outside.
+EXPORT int64_t penstock_arrays_part_filled(int64_t kind, const int64_t *places, int64_t number,
+                                           const void *grads, int64_t total, void *taken, void *rest);
+
 // The sum of the squares of floats (0) or doubles (1), added in NumPy's order.
 EXPORT int64_t penstock_arrays_square_sum(int64_t kind, const void *x, int64_t count, void *sum);
 

@@ -829,7 +829,7 @@ int main(int count, char **arguments) {
                                       check_ragged_rows, check_chosen_rows, check_range_splits,
                                       check_filled_rows, check_all_inside, check_weighted, check_sobol, check_hits,
                                       check_outside, check_choice, check_far_apart, check_mark, check_put,
-                                      check_fill_empty_rows, check_sums};
+                                      check_fill_empty_rows, check_part_filled, check_sums};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

@@ -84,6 +84,27 @@ bool check_fill_empty_rows(Random &random) {
   return total == static_cast<int64_t>(wanted_values.size()) && filled == wanted && result == wanted_values;
 }
 
+bool check_part_filled(Random &random) {
+  const int64_t total = 1 + below(random, 30), number = below(random, 20);
+  std::vector<int64_t> places(number);
+  std::vector<double> grads(total), taken(number), left(total);
+  for (double &each : grads) each = static_cast<double>(below(random, 100));
+  left = grads;
+  int64_t wrong = -1;
+  for (int64_t i = 0; i < number; ++i) {
+    places[i] = below(random, total + (random() % 30 == 0));
+    if (wrong < 0 && places[i] >= total) wrong = i;
+    if (places[i] < total) left[places[i]] = 0;
+  }
+  double rest = 0, wanted = 0;
+  for (const double each : left) wanted += each;
+  if (penstock_arrays_part_filled(1, places.data(), number, grads.data(), total, taken.data(), &rest) != wrong)
+    return false;
+  for (int64_t i = 0; i < number && wrong < 0; ++i)
+    if (taken[i] != grads[places[i]]) return false;
+  return wrong >= 0 || rest == wanted;
+}
+
 bool check_sums(Random &random) {
   const int64_t count = below(random, 1000);
   std::vector<double> numbers(count);

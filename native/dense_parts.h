@@ -96,5 +96,21 @@ int64_t fill_empty_rows(const int64_t *places, int64_t number, int64_t rank, int
   return total;
 }
 
+// The gradients at these places, and the sum of all others, one after the other: -1, or the first place that
+// is outside.
+template <typename T>
+int64_t part_filled(const int64_t *places, int64_t number, const T *grads, int64_t total, T *taken, T *rest) {
+  std::vector<uint8_t> seen(static_cast<size_t>(total));
+  for (int64_t i = 0; i < number; ++i) {
+    if (!is_inside(places[i], total)) return i;
+    seen[places[i]] = 1;
+    taken[i] = grads[places[i]];
+  }
+  T sum = 0;
+  for (int64_t i = 0; i < total; ++i) sum += seen[i] != 0 ? T(0) : grads[i];
+  *rest = sum;
+  return -1;
+}
+
 }  // namespace
 }  // namespace penstock

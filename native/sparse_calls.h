@@ -113,3 +113,15 @@ EXPORT int64_t penstock_arrays_fill_empty_rows(const int64_t *places, int64_t nu
     });
   });
 }
+
+EXPORT int64_t penstock_arrays_part_filled(int64_t kind, const int64_t *places, int64_t number,
+                                           const void *grads, int64_t total, void *taken, void *rest) {
+  const auto run = [=](auto *typed) {
+    using Element = std::remove_pointer_t<decltype(typed)>;
+    return with_memory([=] {
+      return part_filled(places, number, static_cast<const Element *>(grads), total, typed,
+                         static_cast<Element *>(rest));
+    });
+  };
+  return kind == 0 ? run(static_cast<float *>(taken)) : run(static_cast<double *>(taken));
+}

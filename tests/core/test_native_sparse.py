@@ -136,6 +136,30 @@ def test_empty_rows_with_and_without_the_library(rows, count, values, monkeypatc
     assert found == run()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gradients_of_filled_rows_are_added_in_order(dtype):
+    grads = RNG.normal(size=3000).astype(dtype)
+    places = RNG.permutation(3000)[:1000]
+    rest = dtype(0)
+    for i in np.setdiff1d(np.arange(3000), places):
+        rest = dtype(rest + grads[i])
+    given = {"reverse_index_map": places, "grad_values": grads}
+    values, default = tf.raw_ops.SparseFillEmptyRowsGrad(**given)
+    np.testing.assert_array_equal(values.numpy(), grads[places])
+    assert default.numpy() == rest
+    assert default.shape == ()
+    taken, everything = native_sparse.parted(places[:0], np.ones(5, dtype))
+    assert taken.shape == (0,)
+    assert everything == 5
+    for wrong in (-1, 3000):
+        assert native_sparse.parted(np.array([0, wrong]), grads) is None
+        with pytest.raises(tf.errors.InvalidArgumentError, match=rf"got {wrong} at 1"):
+            tf.raw_ops.SparseFillEmptyRowsGrad(
+                reverse_index_map=np.array([0, wrong]), grad_values=grads
+            )
+    assert native_sparse.parted(places, grads.astype(np.float16)) is None
+
+
 @pytest.mark.parametrize("row", [-1, 3])
 def test_rows_that_are_not_there(row):
     places, values = np.array([[0, 0], [row, 0]]), np.ones(2, np.float32)

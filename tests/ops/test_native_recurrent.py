@@ -109,7 +109,7 @@ def test_single_calls_with_many_gates_are_compiled(name, order, batch, compiled)
 
 
 def test_wrong_lengths_of_many_gates_are_refused():
+    names = ("x", "cs_prev", "h_prev", "w", "wci", "wcf", "wco", "b")
+    given = dict(zip(names, arguments(200, 8), strict=True))
     with pytest.raises(tf.errors.InvalidArgumentError, match="from 0 to 6"):
-        given = arguments(200, 8)
-        names = ("x", "cs_prev", "h_prev", "w", "wci", "wcf", "wco", "b")
-        tf.raw_ops.BlockLSTM(seq_len_max=STEPS + 1, **dict(zip(names, given, strict=True)))
+        tf.raw_ops.BlockLSTM(seq_len_max=STEPS + 1, **given)

@@ -47,7 +47,7 @@ _PARTS = frozenset(
     ApproximateEqual BiasAddGrad Complex Concat ConcatV2 EuclideanNorm FloorDiv InplaceUpdate
     L2Loss LeftShift MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixSetDiag MatrixSetDiagV2
     MatrixSetDiagV3 Max Mean Min MirrorPad Pad PadV2 PopulationCount Relu6 RightShift SoftplusGrad
-    Softsign SoftsignGrad Sum
+    Softsign SoftsignGrad SparseFillEmptyRowsGrad Sum
     """.split()
 )
 # More passes: ahead up to `_SHORT` elements.

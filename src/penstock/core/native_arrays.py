@@ -79,6 +79,7 @@ LIBRARY = HostLibrary(
         "mark": "npnnnppnp",
         "put": "pnnnpnpnnp",
         "fill_empty_rows": "pnnnppnpppp",
+        "part_filled": "npnpnpp",
         "square_sum": "npnp",
         "line": "npnp",
     },

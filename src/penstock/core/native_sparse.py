@@ -117,3 +117,21 @@ def with_empty_rows_filled(
     given = places, number, rank, rows, values, rest, size
     total = checked(call(*given, moved, empty, filled, found))
     return None if total < 0 else (filled[:total], found[:total], empty, moved)
+
+
+def parted(places: Array, grads: Array) -> tuple[Array, Array] | None:
+    """What of the gradients is at these places, [N], and the sum of all others, in their order.
+
+    None also where a place is outside.
+
+    Args:
+      places: int64[N].
+      grads: float32 or float64[M].
+    """
+    call, kind = LIBRARY.function("part_filled"), floating_kind(grads.dtype)
+    if call is None or kind is None or places.dtype != np.int64:
+        return None
+    places, grads = np.ascontiguousarray(places), np.ascontiguousarray(grads)
+    taken, rest = np.empty(len(places), grads.dtype), np.empty((), grads.dtype)
+    found = checked(call(kind, places, len(places), grads, len(grads), taken, rest))
+    return (taken, rest) if found < 0 else None

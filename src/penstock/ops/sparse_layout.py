@@ -350,6 +350,9 @@ FILL_EMPTY_ROWS_GRAD = define_op(
 
 @host_kernel(FILL_EMPTY_ROWS_GRAD)
 def _fill_grad_host(ctx: KernelContext, places: Array, grad: Array) -> list[Array]:
+    parted = native_sparse.parted(places, grad)
+    if parted is not None:
+        return list(parted)
     total = grad.shape[0]
     # places below 0 are large ones without a sign
     if not places.size or np.maximum.reduce(places.view(np.uint64)) >= total:
