@@ -24,16 +24,16 @@
 #include "passes.h"
 #include "places.h"
 #include "ragged.h"
-#include "rows.h"
 #include "rules.h"
 #include "sets.h"
 #include "softmax.h"
-#include "sparse_places.h"
+#include "sparse_calls.h"
+#include "sums.h"
 #include "threads.h"
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 18; }
+EXPORT int penstock_arrays_version() { return 19; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -512,59 +512,6 @@ EXPORT int64_t penstock_arrays_choose(const bool *mask, const void *x, const voi
   return 0;
 }
 
-EXPORT int64_t penstock_arrays_to_rows(const int64_t *places, int64_t number, int64_t rank,
-                                       const int64_t *dims, const void *dense, int64_t size,
-                                       int32_t *columns, int32_t *ends, void *values) {
-  return with_size<Wide>(size, [=](auto *typed) {
-    using Element = std::remove_pointer_t<decltype(typed)>;
-    return to_rows(places, number, RowDims(rank, dims), static_cast<const Element *>(dense), columns,
-                   ends, static_cast<Element *>(values));
-  });
-}
-
-EXPORT int64_t penstock_arrays_from_rows(const int32_t *columns, const int32_t *ends, int64_t rank,
-                                         const int64_t *dims, int64_t *places) {
-  places_of_rows(columns, ends, RowDims(rank, dims), places);
-  return -1;
-}
-
-EXPORT int64_t penstock_arrays_dense_rows(const int32_t *columns, const int32_t *ends, int64_t rank,
-                                          const int64_t *dims, const void *values, int64_t size,
-                                          void *out) {
-  return with_size<Wide>(size, [=](auto *typed) -> int64_t {
-    using Element = std::remove_pointer_t<decltype(typed)>;
-    dense_of_rows(columns, ends, RowDims(rank, dims), static_cast<const Element *>(values),
-                  static_cast<Element *>(out));
-    return -1;
-  });
-}
-
-EXPORT int64_t penstock_arrays_bounds(const int64_t *places, int64_t number, int64_t rank, int64_t *low,
-                                      int64_t *high) {
-  return with_rank(rank, [=](auto known) { return bounds_of_places(places, number, known, low, high); });
-}
-
-EXPORT int64_t penstock_arrays_unite(const int64_t *a, int64_t a_count, const int64_t *b,
-                                     int64_t b_count, int64_t rank, int64_t *places, int64_t *first,
-                                     int64_t *second) {
-  return with_rank(rank, [=](auto known) {
-    return unite_places(a, a_count, b, b_count, known, places, first, second);
-  });
-}
-
-EXPORT int64_t penstock_arrays_product(int64_t kind, const void *places, int64_t wide, int64_t number,
-                                       int64_t row_axis, const void *values, const void *dense,
-                                       int64_t width, void *result) {
-  const auto run = [=](auto *typed) {
-    using Element = std::remove_pointer_t<decltype(typed)>;
-    const auto *given = static_cast<const Element *>(values), *by = static_cast<const Element *>(dense);
-    if (wide != 0)
-      return add_product(static_cast<const int64_t *>(places), number, row_axis, given, by, width, typed);
-    return add_product(static_cast<const int32_t *>(places), number, row_axis, given, by, width, typed);
-  };
-  return kind == 0 ? run(static_cast<float *>(result)) : run(static_cast<double *>(result));
-}
-
 EXPORT int64_t penstock_arrays_shift(int64_t kind, const void *rows, int64_t number, int64_t width,
                                      void *shifted) {
   const auto run = [=](auto *typed) {
@@ -602,4 +549,20 @@ EXPORT int64_t penstock_arrays_cross_classes(int64_t kind, const void *shifted, 
   };
   return kind == 0 ? of_labels(static_cast<float *>(exponentials))
                    : of_labels(static_cast<double *>(exponentials));
+}
+
+EXPORT int64_t penstock_arrays_square_sum(int64_t kind, const void *x, int64_t count, void *sum) {
+  if (kind == 0)
+    *static_cast<float *>(sum) = square_sum(static_cast<const float *>(x), count);
+  else
+    *static_cast<double *>(sum) = square_sum(static_cast<const double *>(x), count);
+  return -1;
+}
+
+EXPORT int64_t penstock_arrays_line(int64_t kind, const void *ends, int64_t count, void *out) {
+  const auto run = [=](auto *typed) {
+    const auto *given = static_cast<const std::remove_pointer_t<decltype(typed)> *>(ends);
+    return line(given[0], given[1], count, typed);
+  };
+  return kind == 0 ? run(static_cast<float *>(out)) : run(static_cast<double *>(out));
 }

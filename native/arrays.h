@@ -325,12 +325,12 @@ EXPORT int64_t penstock_arrays_dense_rows(const int32_t *columns, const int32_t 
 EXPORT int64_t penstock_arrays_bounds(const int64_t *places, int64_t number, int64_t rank, int64_t *low,
                                       int64_t *high);
 
-// Adds to `result` [.., width] of floats (0) or doubles (1) the product of a sparse matrix, values at places
-// [number, 2], and a dense one [.., width], element after element. A place's row is its index `row_axis`;
-// places are inside.
+// Adds to `result` [height, width] of floats (0) or doubles (1) the product of a sparse matrix, values at
+// places [number, 2], and a dense one [inner, width], element after element. A place's row is its index
+// `row_axis`. -1, or the first place that is outside, at which it ends.
 EXPORT int64_t penstock_arrays_product(int64_t kind, const void *places, int64_t wide, int64_t number,
                                        int64_t row_axis, const void *values, const void *dense,
-                                       int64_t width, void *result);
+                                       int64_t inner, int64_t width, void *result, int64_t height);
 
 // Two lists of places, each in order and without repetitions, as one, for which there is room: the
 // places, and where each stands in `a` and in `b`, -1 where it does not. Returns how many there are,
@@ -355,3 +355,35 @@ EXPORT int64_t penstock_arrays_cross_classes(int64_t kind, const void *shifted, 
                                              const void *logs, const void *labels, int64_t wide,
                                              int64_t number, int64_t width, void *exponentials,
                                              void *losses);
+
+// An array [outer, depth, inner] of elements of `size` bytes (1, 2, 4, 8 or 16): `on` at [i, indices[i, j], j]
+// where that index is in [0, depth), `off` elsewhere. Kinds of indices: those of elements, 4 int8, 5 uint8.
+EXPORT int64_t penstock_arrays_mark(int64_t kind, const void *indices, int64_t outer, int64_t depth,
+                                    int64_t inner, const void *on, const void *off, int64_t size,
+                                    void *out);
+
+// Puts values of `size` bytes (as above) at places [number, rank] of a dense array of these sizes: number
+// i * step. -1, or the first place that is outside, or, where they must rise, no further than the one before.
+EXPORT int64_t penstock_arrays_put(const void *places, int64_t wide, int64_t number, int64_t rank,
+                                   const int64_t *sizes, int64_t rising, const void *values, int64_t step,
+                                   int64_t size, void *out);
+
+// A sparse tensor, values of `size` bytes (as above) at places [number, rank], rank at least 1, by row, with
+// `rest` at the start of each of `rows` rows that has none: where each element went, which rows were empty,
+// and the places and values, for which there is room; no values where `filled_values` is null. Returns how
+// many there are, -1 where an element's row is outside.
+EXPORT int64_t penstock_arrays_fill_empty_rows(const int64_t *places, int64_t number, int64_t rank,
+                                               int64_t rows, const void *values, const void *rest,
+                                               int64_t size, int64_t *moved, bool *empty,
+                                               int64_t *filled, void *filled_values);
+
+// What of the gradients [total], floats (0) or doubles (1), is at these places [number], and the sum of all
+// others, one after the other. -1, or the first place that is outside.
+EXPORT int64_t penstock_arrays_part_filled(int64_t kind, const int64_t *places, int64_t number,
+                                           const void *grads, int64_t total, void *taken, void *rest);
+
+// The sum of the squares of floats (0) or doubles (1), added in NumPy's order.
+EXPORT int64_t penstock_arrays_square_sum(int64_t kind, const void *x, int64_t count, void *sum);
+
+// ends[0] + ends[1] * i for each i below `count`, floats (0) or doubles (1).
+EXPORT int64_t penstock_arrays_line(int64_t kind, const void *ends, int64_t count, void *out);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -25,7 +26,8 @@ int64_t below(Random &random, int64_t count) {
 
 }  // namespace
 
-#include "check_places.h"  // which draws from the same generator
+#include "check_dense.h"  // which draw from the same generator
+#include "check_places.h"
 
 namespace {
 
@@ -247,11 +249,18 @@ bool check_product(Random &random) {
     for (int64_t k = 0; k < width; ++k)
       wanted[places[2 * i + axis] * width + k] += values[i] * dense[places[2 * i + 1 - axis] * width + k];
   std::vector<double> other(result);
-  penstock_arrays_product(1, places.data(), 0, number, axis, values.data(), dense.data(), width,
-                          result.data());
-  penstock_arrays_product(1, wide.data(), 1, number, axis, values.data(), dense.data(), width,
-                          other.data());
-  return result == wanted && other == wanted;
+  const int64_t inner = sizes[1 - axis], height = sizes[axis];
+  if (penstock_arrays_product(1, places.data(), 0, number, axis, values.data(), dense.data(), inner, width,
+                              result.data(), height) != -1 ||
+      penstock_arrays_product(1, wide.data(), 1, number, axis, values.data(), dense.data(), inner, width,
+                              other.data(), height) != -1)
+    return false;
+  if (result != wanted || other != wanted) return false;
+  if (number == 0) return true;
+  const int64_t wrong = below(random, number);
+  wide[2 * wrong + below(random, 2)] = random() % 2 ? -1 : 7;
+  return penstock_arrays_product(1, wide.data(), 1, number, axis, values.data(), dense.data(), inner, width,
+                                 other.data(), height) == wrong;
 }
 
 bool check_apart(Random &random) {
@@ -819,7 +828,8 @@ int main(int count, char **arguments) {
                                       check_rows,   check_positions, check_shares, check_spread,
                                       check_ragged_rows, check_chosen_rows, check_range_splits,
                                       check_filled_rows, check_all_inside, check_weighted, check_sobol, check_hits,
-                                      check_outside, check_unsorted, check_choice, check_far_apart};
+                                      check_outside, check_unsorted, check_choice, check_far_apart, check_mark,
+                                      check_put, check_fill_empty_rows, check_part_filled, check_sums};
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)
       if (!checks[i](random)) {

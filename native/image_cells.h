@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "image_convolutions.h"
 #include "image_parts.h"
 
 namespace penstock {
@@ -75,19 +76,30 @@ void pool_means(const T *x, const Cells &s, int64_t share, T *out) {
   }
 }
 
+// The largest elements of a cell, of kChannels channels, whose first one is given: as `larger` chooses.
+template <typename T>
+void cell_largest_lanes(const T *first, const Cells &s, Part rows, Part columns, T *out) {
+  using Lane = typename Lanes<T, kChannels * sizeof(T)>::type;
+  Lane best = loaded<Lane>(first);
+  for (int64_t y = 0; y < rows.to - rows.from; ++y)
+    for (int64_t at = 0; at < columns.to - columns.from; ++at) {
+      const Lane each = loaded<Lane>(first + (y * s.width + at) * s.depth);
+      best = (best > each) | (best != best) ? best : each;
+    }
+  __builtin_memcpy(out, &best, sizeof best);
+}
+
 // The largest elements of a cell, of `size` channels.
 template <typename T>
 void cell_largest(const T *image, const Cells &s, Part rows, Part columns, int64_t size, T *out) {
   T best[kChannels];
-  std::copy_n(image + (rows.from * s.width + columns.from) * s.depth, size, best);
+  const T *first = image + (rows.from * s.width + columns.from) * s.depth;
+  if (size == kChannels) return cell_largest_lanes(first, s, rows, columns, out);
+  std::copy_n(first, size, best);
   for (int64_t y = rows.from; y < rows.to; ++y)
     for (int64_t at = columns.from; at < columns.to; ++at) {
       const T *each = image + (y * s.width + at) * s.depth;
-      if (size == kChannels) {
-        for (int64_t k = 0; k < kChannels; ++k) best[k] = larger(best[k], each[k]);
-      } else {
-        for (int64_t k = 0; k < size; ++k) best[k] = larger(best[k], each[k]);
-      }
+      for (int64_t k = 0; k < size; ++k) best[k] = larger(best[k], each[k]);
     }
   std::copy_n(best, size, out);
 }

@@ -14,6 +14,7 @@ enum Pass : int64_t {
   kPassSign, kPassInverseRoot, kPassSquaredDifference, kPassProductOrZero, kPassSigmoidGrad,
   kPassTanhGrad, kPassRootGrad, kPassInverseRootGrad, kPassInverseGrad, kPassRelu, kPassReluGrad,
   kPassRelu6Grad, kPassLeakyRelu, kPassLeakyReluGrad, kPassEluGrad,
+  kPassQuotientOrZero, kPassQuotientOfNonzero,
 };
 
 // Elements of x where the mask holds, of y elsewhere; without a guess at each which way it goes.
@@ -60,6 +61,8 @@ EACH_SET int64_t pass(int64_t function, const T *x, const T *y, T number, int64_
     case kPassLeakyRelu: return one_of([=](T a) { return a > 0 ? a : a * number; });
     case kPassLeakyReluGrad: return two_of([=](T a, T b) { return b > 0 ? a : a * number; });
     case kPassEluGrad: return two_of([=](T a, T b) { return b < 0 ? a * (b + one) : a; });
+    case kPassQuotientOrZero: return two_of([=](T a, T b) { return b == 0 ? zero : a / b; });
+    case kPassQuotientOfNonzero: return two_of([=](T a, T b) { return a == 0 ? zero : a / b; });
   }
   return 0;
 }

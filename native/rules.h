@@ -31,10 +31,11 @@ struct RuleProgram {
   RuleStep step[1];                      // [steps]
 };
 
+// `out` is apart from each operand, or is one.
 template <typename T>
-inline void rule_step(int32_t code, const T *a, const T *b, const T *c, T *__restrict out,
-                      int64_t count) {
+inline void rule_step(int32_t code, const T *a, const T *b, const T *c, T *out, int64_t count) {
   const auto each = [=](auto function) {
+#pragma GCC ivdep
     for (int64_t i = 0; i < count; ++i) out[i] = function(i);
   };
   switch (code) {
@@ -70,6 +71,23 @@ struct RuleRows {
   }
 };
 
+// Which slot a step can write to at once, -1 for none: what the slot gets it makes, for no other one, and no
+// step after it wants what the slot had.
+inline int64_t slot_of_step(const RuleProgram &p, int64_t step) {
+  const int64_t value = p.slots + 1 + p.numbers + step;
+  int64_t found = -1;
+  for (int64_t k = 0; k < p.slots; ++k) {
+    if (p.results[k] != value) continue;
+    if (found >= 0) return -1;
+    found = k;
+  }
+  for (int64_t i = step + 1; found >= 0 && i < p.steps; ++i)
+    if (p.step[i].a == found || p.step[i].b == found || p.step[i].c == found) return -1;
+  for (int64_t k = 0; k < p.slots; ++k)
+    if (k != found && p.results[k] == found) return -1;
+  return step < p.alike ? -1 : found;
+}
+
 template <typename T>
 EACH_SET void apply_rule(const RuleProgram &p, const RuleRows<T> &of) {
   const int64_t arrays = p.slots + 1, made = arrays + p.numbers;
@@ -87,14 +105,18 @@ EACH_SET void apply_rule(const RuleProgram &p, const RuleRows<T> &of) {
   };
   at[0] = nullptr;
   run(0, p.alike, piece);
+  int64_t slot_of[kMostValues];
+  for (int64_t i = p.alike; i < p.steps; ++i) slot_of[i] = slot_of_step(p, i);
   for (int64_t i = 0; i < of.rows; ++i)
     for (int64_t first = 0; first < of.width; first += piece) {
       const int64_t count = of.width - first < piece ? of.width - first : piece;
       for (int64_t k = 0; k < p.slots; ++k) at[k] = of.slots[k] + of.row(i) * of.width + first;
       at[p.slots] = const_cast<T *>(of.grad) + i * of.width + first;
+      for (int64_t k = p.alike; k < p.steps; ++k)
+        if (slot_of[k] >= 0) at[made + k] = at[slot_of[k]];
       run(p.alike, p.steps, count);
       for (int64_t k = 0; k < p.slots; ++k)
-        if (p.results[k] != k)
+        if (at[p.results[k]] != at[k])
           std::memcpy(at[k], at[p.results[k]], static_cast<size_t>(count) * sizeof(T));
     }
 }

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "each_set.h"
+#include "places.h"
 
 namespace penstock {
 namespace {
@@ -86,20 +87,27 @@ inline void add_columns(const Index *places, int64_t number, int64_t row_axis, c
   }
 }
 
-// Adds to `result` [.., width] the product of a sparse matrix, which has values at places [number, 2], and
-// a dense one [.., width]: element after element. The row of a place is its index `row_axis`.
+// Adds to `result` [height, width] the product of a sparse matrix, which has values at places [number, 2], and
+// a dense one [inner, width]: element after element, up to the first place that is outside, whose number is
+// returned, or -1. The row of a place is its index `row_axis`.
 template <typename Element, typename Index>
 EACH_SET int64_t add_product(const Index *places, int64_t number, int64_t row_axis, const Element *values,
-                             const Element *dense, int64_t width, Element *result) {
+                             const Element *dense, int64_t inner, int64_t width, Element *result,
+                             int64_t height) {
+  int64_t inside = 0;
+  while (inside < number && is_inside(places[2 * inside + row_axis], height) &&
+         is_inside(places[2 * inside + 1 - row_axis], inner)) {
+    ++inside;
+  }
   for (int64_t from = 0; from < width;) {
     const int64_t left = width - from, columns = left >= 32 ? 32 : left >= 16 ? 16 : left >= 4 ? 4 : 1;
-    if (columns == 32) add_columns<32>(places, number, row_axis, values, dense, width, from, result);
-    if (columns == 16) add_columns<16>(places, number, row_axis, values, dense, width, from, result);
-    if (columns == 4) add_columns<4>(places, number, row_axis, values, dense, width, from, result);
-    if (columns == 1) add_columns<1>(places, number, row_axis, values, dense, width, from, result);
+    if (columns == 32) add_columns<32>(places, inside, row_axis, values, dense, width, from, result);
+    if (columns == 16) add_columns<16>(places, inside, row_axis, values, dense, width, from, result);
+    if (columns == 4) add_columns<4>(places, inside, row_axis, values, dense, width, from, result);
+    if (columns == 1) add_columns<1>(places, inside, row_axis, values, dense, width, from, result);
     from += columns;
   }
-  return -1;
+  return inside < number ? inside : -1;
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
-from penstock.core import determinism, host_runs
+from penstock.core import determinism, host_runs, native_arrays
 from penstock.core.host_sizes import single_limit
 from penstock.types import dtypes as dt
 
@@ -54,6 +54,9 @@ def test_compiled_inputs_are_taken_where_they_are():
         ("Tanh", (dt.float64,), True),
         ("Tanh", (dt.complex64,), False),
         ("Sum", (dt.float32, dt.int32), True),
+        ("AddN", (dt.float32, dt.float32, dt.float32), True),
+        ("SparseSegmentSumGrad", (dt.bfloat16, dt.int32, dt.int32, dt.int32), False),
+        ("QuantizedRelu", (dt.quint8, dt.float32, dt.float32), True),
         ("MatMul", (dt.float32, dt.float32), False),
     ],
 )
@@ -88,3 +91,65 @@ def test_kernels_that_draw_run_once(monkeypatch):
             resource=state.handle, **given, minval=np.int64(0), maxval=np.int64(1000)
         )
         assert state.numpy()[0] == 1 + 256 * (turn + 1)
+
+
+def test_no_size_is_too_large_for_one_native_pass(monkeypatch):
+    served = [
+        ("SparseSegmentSumWithNumSegments", (dt.float32, dt.int32)),
+        ("OneHot", (dt.int32, dt.int32, dt.bfloat16, dt.bfloat16)),
+        ("SparseToDense", (dt.int64, dt.int64, dt.int32, dt.int32)),
+    ]
+    for name, types in served if native_arrays.LIBRARY.is_in_use() else ():
+        assert single_limit(name, types, 10) > 1 << 50
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
+    for name, types in served:
+        assert single_limit(name, types, 10) == 10
+
+
+@pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
+@pytest.mark.parametrize("dtype", ["float32", "int16", "complex64"])
+def test_folded_paddings_on_the_host_and_compiled(dtype, mode):
+    rng = np.random.default_rng(2)
+    for rank in range(1, 5):
+        dims = rng.integers(2, 6, rank)
+        paddings = rng.integers(0, dims, (2, rank)).T.astype(np.int32)
+        paddings[rng.integers(rank)] = 0
+        grad = rng.integers(-99, 99, dims + paddings.sum(1)).astype(dtype)
+        given = {"paddings": paddings, "mode": mode}
+        found = tf.raw_ops.MirrorPadGrad(input=grad, **given).numpy()
+        compiled = tf.function(
+            lambda x, given=given: tf.raw_ops.MirrorPadGrad(input=x, **given), jit_compile=True
+        )
+        assert found.shape == tuple(dims)
+        np.testing.assert_array_equal(found, compiled(tf.constant(grad)).numpy())
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3), (300, 300)])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.complex128])
+def test_sums_of_many_leave_what_they_add_alone(dtype, shape):
+    given = [np.random.default_rng(i).normal(size=shape).astype(dtype) for i in range(4)]
+    before = [each.copy() for each in given]
+    for count in (1, 2, 3, 4):
+        found = tf.raw_ops.AddN(inputs=given[:count])
+        wanted = given[0]
+        for each in given[1:count]:
+            wanted = (wanted + each).astype(dtype)
+        assert found.shape == shape
+        np.testing.assert_array_equal(found.numpy(), wanted)
+    for each, kept in zip(given, before, strict=True):
+        np.testing.assert_array_equal(each, kept)
+
+
+@pytest.mark.parametrize("size", [100, 40_000])
+@pytest.mark.parametrize("data", [np.float32, np.float64])
+def test_segments_looked_up_have_the_bits_of_compiled_ones(data, size):
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(size, 3)).astype(data)
+    indices, ids = rng.integers(0, size, size), np.sort(rng.integers(0, 50, size))
+    for kind in ("Sum", "Mean"):
+        given = {"indices": indices, "segment_ids": ids, "num_segments": 50}
+        op = getattr(tf.raw_ops, f"SparseSegment{kind}WithNumSegments")
+        for _ in range(2):
+            found = op(data=rows, **given)
+        compiled = tf.function(lambda x, op=op, given=given: op(data=x, **given), jit_compile=True)
+        np.testing.assert_array_equal(found.numpy(), compiled(tf.constant(rows)).numpy())

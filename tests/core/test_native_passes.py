@@ -27,6 +27,8 @@ CALLS = {
     "leaky_relu": ("LeakyRelu", ["features"], {"alpha": 0.3}),
     "leaky_relu_grad": ("LeakyReluGrad", ["gradients", "features"], {"alpha": 0.3}),
     "elu_grad": ("EluGrad", ["gradients", "outputs"], {}),
+    "quotient_or_zero": ("DivNoNan", ["x", "y"], {}),
+    "quotient_of_nonzero": ("Xdivy", ["x", "y"], {}),
 }
 
 
@@ -89,3 +91,32 @@ def test_choices(dtype):
 def test_choices_of_numbers_without_code():
     wide = np.ones((2, 3), np.complex128)
     assert native_passes.chosen(np.ones((2, 3), bool), wide, wide) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(513,), (1000,), (7, 129, 3), (66_000,), (512, 129)])
+def test_sums_of_squares_have_the_bits_of_numpy(shape, dtype):
+    x = np.random.default_rng(5).normal(size=shape).astype(dtype)
+    found = native_passes.square_sum(x)
+    assert found.dtype == dtype
+    assert found == np.add.reduce(np.square(x), None)
+    loss = tf.raw_ops.L2Loss(t=x)
+    assert loss.numpy() == found * np.asarray(0.5, dtype)
+
+
+def test_sums_of_squares_that_numpy_makes():
+    assert native_passes.square_sum(np.ones(3, np.float32)) is None
+    assert native_passes.square_sum(np.ones(1000, np.float16)) is None
+    assert native_passes.square_sum(np.ones((40, 40))[:, ::2]) is None
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("count", [16_385, 100_001])
+def test_lines_with_and_without_the_library(count, dtype, monkeypatch):
+    ends = [tf.cast(x, dtype) for x in (-1.7, 3.3)]
+    found = tf.raw_ops.LinSpace(start=ends[0], stop=ends[1], num=count).numpy()
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
+    wanted = tf.raw_ops.LinSpace(start=ends[0], stop=ends[1], num=count).numpy()
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(found[[0, -1]], [each.numpy() for each in ends])

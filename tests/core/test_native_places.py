@@ -197,3 +197,40 @@ def test_wrong_last_ids_are_named() -> None:
     data, ids = np.ones((3, 2), np.float32), [0] * 99 + [-1]
     with pytest.raises(errors.InvalidArgumentError, match="segment ids must be >= 0: -1"):
         tf.raw_ops.SparseSegmentSum(data=data, indices=[0] * 100, segment_ids=ids)
+
+
+@pytest.mark.parametrize("index", ["uint8", "int8", "int32", "int64"])
+@pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "int64", "complex128"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_marked_places(axis, dtype, index):
+    indices = np.array([[0, 2, 4], [1, 3, 100]], index)
+    on, off = np.ones((), dtype), np.zeros((), dtype)
+    found = native_places.marked(indices, axis, 4, on, off)
+    wanted = np.moveaxis(indices[..., None] == np.arange(4), -1, axis).astype(dtype)
+    assert found.dtype == on.dtype
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_marks_that_are_below_zero_or_nowhere():
+    on, off = np.float32(2), np.float32(-1)
+    found = native_places.marked(np.array([-1, 1, -128], np.int8), 1, 2, on, off)
+    assert found.tolist() == [[-1, -1], [-1, 2], [-1, -1]]
+    for dims, depth in (((0,), 3), ((2, 0), 3), ((2,), 0)):
+        assert native_places.marked(np.zeros(dims, np.int64), 0, depth, on, off).size == 0
+    assert native_places.marked(np.zeros(2, np.int16), 0, 3, on, off) is None
+    texts = np.array(b"a", object)
+    assert native_places.marked(np.zeros(2, np.int32), 0, 3, texts, texts) is None
+
+
+@pytest.mark.parametrize("values", [(1.0, 0.0), (7, 3), (True, False), (b"on", b"off")])
+def test_one_hot_with_and_without_the_library(values, monkeypatch):
+    indices = np.random.default_rng(3).integers(-2, 12, (3, 700), np.int32)
+    on, off = map(tf.constant, values)
+
+    def run():
+        found = tf.raw_ops.OneHot(indices=indices, depth=10, on_value=on, off_value=off, axis=1)
+        return found.numpy().tolist()
+
+    found = run()
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
+    assert found == run()

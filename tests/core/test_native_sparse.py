@@ -64,6 +64,112 @@ def test_products(row_axis, wide):
     assert not native_sparse.added_product(places, row_axis, values, dense, result.astype(np.half))
 
 
+@pytest.mark.parametrize("place", [[4, 0], [0, 5], [-1, 0], [0, -1]])
+def test_products_look_at_places_themselves(place):
+    places = np.array([[0, 0], place])
+    dense, result = np.ones((5, 2), np.float32), np.zeros((4, 2), np.float32)
+    assert not native_sparse.added_product(places, 0, np.ones(2, np.float32), dense, result)
+    inputs = {"a_indices": places, "a_values": np.ones(2, np.float32), "a_shape": [4, 5]}
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"out of bounds"):
+        tf.raw_ops.SparseTensorDenseMatMul(**inputs, b=dense)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float16", "int32", "float64", "complex128"])
+@pytest.mark.parametrize("wide", [np.int32, np.int64])
+def test_values_at_places(wide, dtype):
+    places = np.array([[0, 1], [2, 0], [2, 3]], wide)
+    values = np.array([1, 0, 3]).astype(dtype)
+    wanted = np.zeros((3, 4), dtype)
+    wanted[tuple(places.T)] = values
+    result = np.zeros((3, 4), dtype)
+    assert native_sparse.put(result, places, values, True)
+    np.testing.assert_array_equal(result, wanted)
+    assert native_sparse.put(result, places, np.ones((), dtype), True)
+    assert result[tuple(places.T)].all()
+    assert native_sparse.put(result, places[:0], values[:0], True)
+    assert not native_sparse.put(result, places[::-1], values, True)
+    assert native_sparse.put(result, places[::-1], values[::-1], False)
+    for wrong in ([3, 0], [0, 4], [-1, 0], [0, -1]):
+        assert not native_sparse.put(result, np.array([wrong], wide), values[:1], False)
+
+
+def test_what_is_not_put():
+    places, values = np.zeros((1, 1), np.int64), np.ones(1, np.float32)
+    assert not native_sparse.put(np.zeros(3, np.float64), places, values, False)
+    assert not native_sparse.put(np.zeros(3, object), places, np.array([b"a"], object), False)
+    assert not native_sparse.put(np.zeros((), np.float32), places[:, :0], values, False)
+    assert not native_sparse.put(np.zeros(3, np.float32), places.astype(np.int8), values, False)
+
+
+@pytest.mark.parametrize("validate", [True, False])
+@pytest.mark.parametrize("places", [[[1, 1], [0, 2]], [[1, 1], [1, 1]], [[0, 0], [2, 0]]])
+def test_dense_with_and_without_the_library(places, validate, monkeypatch):
+    given = {"sparse_indices": np.array(places), "sparse_values": [5.0, 6.0]}
+    given.update(output_shape=[2, 3], default_value=1.0, validate_indices=validate)
+
+    def run():
+        try:
+            return tf.raw_ops.SparseToDense(**given).numpy().tolist()
+        except tf.errors.InvalidArgumentError as problem:
+            return str(problem)
+
+    found = run()
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
+    assert found == run()
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0, 3.0], [b"a", b"b", b"c"], [True, True, False]])
+@pytest.mark.parametrize(
+    ("rows", "count"), [([1, 3, 3], 5), ([3, 1, 3], 4), ([0, 1, 2], 3), ([2, 1, 0], 3), ([], 3)]
+)
+def test_empty_rows_with_and_without_the_library(rows, count, values, monkeypatch):
+    places = np.array([[row, i] for i, row in enumerate(rows)], np.int64).reshape(-1, 2)
+    rest = tf.zeros([], tf.constant(values).dtype)
+    given = {"indices": places, "values": tf.constant(values)[: len(rows)], "default_value": rest}
+
+    def run():
+        outputs = tf.raw_ops.SparseFillEmptyRows(**given, dense_shape=[count, 3])
+        return [each.numpy().tolist() for each in outputs]
+
+    found = run()
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
+    assert found == run()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gradients_of_filled_rows_are_added_in_order(dtype):
+    grads = RNG.normal(size=3000).astype(dtype)
+    places = RNG.permutation(3000)[:1000]
+    rest = dtype(0)
+    for i in np.setdiff1d(np.arange(3000), places):
+        rest = dtype(rest + grads[i])
+    given = {"reverse_index_map": places, "grad_values": grads}
+    values, default = tf.raw_ops.SparseFillEmptyRowsGrad(**given)
+    np.testing.assert_array_equal(values.numpy(), grads[places])
+    assert default.numpy() == rest
+    assert default.shape == ()
+    taken, everything = native_sparse.parted(places[:0], np.ones(5, dtype))
+    assert taken.shape == (0,)
+    assert everything == 5
+    for wrong in (-1, 3000):
+        assert native_sparse.parted(np.array([0, wrong]), grads) is None
+        with pytest.raises(tf.errors.InvalidArgumentError, match=rf"got {wrong} at 1"):
+            tf.raw_ops.SparseFillEmptyRowsGrad(
+                reverse_index_map=np.array([0, wrong]), grad_values=grads
+            )
+    assert native_sparse.parted(places, grads.astype(np.float16)) is None
+
+
+@pytest.mark.parametrize("row", [-1, 3])
+def test_rows_that_are_not_there(row):
+    places, values = np.array([[0, 0], [row, 0]]), np.ones(2, np.float32)
+    assert native_sparse.with_empty_rows_filled(places, values, 3, values[0]) is None
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"\[0, 3\), got {row}"):
+        tf.raw_ops.SparseFillEmptyRows(
+            indices=places, values=values, dense_shape=[3, 3], default_value=0.0
+        )
+
+
 def test_shapes_given_as_lists_are_nobody_else_s():
     """Their arrays are kept for calls to come, so no result may be one of them."""
     places = np.array([[0, 1], [2, 3]])

@@ -87,3 +87,29 @@ def test_other_sizes_stay_with_xla(calls, batch, units):
 def test_a_length_that_the_sequence_does_not_have_is_refused(calls):
     with pytest.raises(tf.errors.InvalidArgumentError, match="from 0 to 6"):
         run(tf.raw_ops.BlockLSTM, STEPS + 1, arguments(2, 8))
+
+
+@pytest.mark.parametrize(("name", "order"), [("BlockLSTM", "icfo"), ("BlockLSTMV2", "ifco")])
+@pytest.mark.parametrize(("batch", "compiled"), [(2, False), (200, True)])
+def test_single_calls_with_many_gates_are_compiled(name, order, batch, compiled):
+    if not native.state().library:
+        pytest.skip("the native library is not built")
+    given = [tf.constant(v) for v in arguments(batch, 8)]
+    names = ("x", "cs_prev", "h_prev", "w", "wci", "wcf", "wco", "b")
+    inputs = {"seq_len_max": tf.constant(STEPS, tf.int64), **dict(zip(names, given, strict=True))}
+    for _ in range(2):
+        found = getattr(tf.raw_ops, name)(**inputs)
+    assert (found[6]._array.__class__ is not np.ndarray) is compiled
+    bias, clip = (1.0, 3.0) if name == "BlockLSTM" else (0.0, 0.0)
+    x, cs, h, w, *peepholes, b = (v.numpy().astype(np.float64) for v in given)
+    form = LSTM(order, False, bias, clip)
+    wanted = lstm_sequence(np, form, STEPS, x, (cs, h), w, peepholes, b)
+    for got, right in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(got, right, rtol=1e-5, atol=1e-6)
+
+
+def test_wrong_lengths_of_many_gates_are_refused():
+    names = ("x", "cs_prev", "h_prev", "w", "wci", "wcf", "wco", "b")
+    given = dict(zip(names, arguments(200, 8), strict=True))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="from 0 to 6"):
+        tf.raw_ops.BlockLSTM(seq_len_max=STEPS + 1, **given)

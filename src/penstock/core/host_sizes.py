@@ -20,7 +20,7 @@ from penstock.types.dtypes import DType
 # One pass of NumPy, or a view; in time not above that of compiled calls up to `_PASS` elements.
 _PASSES = frozenset(
     """
-    Abs Add AddV2 All Angle Any AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddV1
+    Abs Add AddN AddV2 All Angle Any AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddV1
     BitwiseAnd BitwiseOr BitwiseXor Cast Ceil CheckNumerics ComplexAbs Conj ConjugateTranspose
     DeepCopy Div Equal Floor Greater GreaterEqual
     Imag Inv Invert IsFinite IsInf IsNan Less LessEqual LogicalAnd LogicalNot LogicalOr Maximum
@@ -34,26 +34,33 @@ _VECTORS = frozenset({dt.float32, dt.float64})
 # One native pass of these dtypes (core/native_passes.py, native_fake.py) in place of several.
 _NATIVE = frozenset(
     """
-    EluGrad FakeQuantWithMinMaxArgs FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVars
+    DivNoNan EluGrad FakeQuantWithMinMaxArgs FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVars
     FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannel
     FakeQuantWithMinMaxVarsPerChannelGradient InvGrad LeakyRelu LeakyReluGrad MulNoNan
     ReciprocalGrad Relu Relu6Grad ReluGrad Rsqrt RsqrtGrad Select SelectV2 SigmoidGrad Sign
-    SqrtGrad SquaredDifference TanhGrad
+    SqrtGrad SquaredDifference TanhGrad Xdivy
     """.split()
 )
 # Two or three passes, sums, or copies of parts: ahead up to `_PART` elements.
 _PARTS = frozenset(
     """
-    AddN ApproximateEqual BiasAddGrad Complex Concat ConcatV2 EuclideanNorm FloorDiv InplaceUpdate
+    ApproximateEqual BiasAddGrad Complex Concat ConcatV2 EuclideanNorm FloorDiv InplaceUpdate
     L2Loss LeftShift MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixSetDiag MatrixSetDiagV2
     MatrixSetDiagV3 Max Mean Min MirrorPad Pad PadV2 PopulationCount Relu6 RightShift SoftplusGrad
-    Softsign SoftsignGrad Sum
+    Softsign SoftsignGrad SparseFillEmptyRowsGrad Sum
     """.split()
 )
 # More passes: ahead up to `_SHORT` elements.
 _SHORTER = frozenset(
     """
     Elu LogSoftmax MatrixBandPart Pack Selu SeluGrad Sigmoid Softmax StridedSliceGrad TruncateDiv
+    """.split()
+)
+# Passes over whole numbers of few bytes, which XLA makes wider one by one: up to `_BYTES`.
+_QUANTISED = frozenset(
+    """
+    QuantizedAdd QuantizedBiasAdd QuantizedMul QuantizedRelu QuantizedRelu6 UniformDequantize
+    UniformQuantizedClipByValue
     """.split()
 )
 # One native pass, over the variables themselves where nothing else has them: up to `_RULE`.
@@ -66,12 +73,22 @@ _RULES = frozenset(
     ResourceApplyProximalGradientDescent ResourceApplyRMSProp
     """.split()
 )
+# One native pass over indices, which XLA scatters one by one: ahead at every size.
+_EVERY = frozenset(
+    """
+    InplaceAdd InplaceSub MaxPoolGradWithArgmax MirrorPadGrad
+    SparseSegmentMeanGrad SparseSegmentMeanWithNumSegments SparseSegmentSqrtNGrad
+    SparseSegmentSqrtNWithNumSegments SparseSegmentSumGrad SparseSegmentSumWithNumSegments
+    SparseTensorDenseMatMul
+    """.split()
+)
+_MOVED = frozenset({"OneHot", "SparseToDense"})  # the same of elements that are not looked at
 # Numbers of less than four bytes that NumPy computes one by one.
 _SLOW = frozenset({dt.float16, dt.bfloat16})
 
 _PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 _PASS = max(1 << 17, (1 << 23) // max(2, _PROCESSORS))  # more processors, more for XLA to gain
-_PART, _SHORT, _RULE = 1 << 18, 1 << 16, 1 << 20
+_PART, _SHORT, _BYTES, _RULE, _ANY = 1 << 18, 1 << 16, 3 << 16, 1 << 20, 1 << 62
 
 
 def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
@@ -82,6 +99,8 @@ def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
       types: of its inputs.
       limit: the kernel's, up to which plans run it there too.
     """
+    if name in _MOVED and native_arrays.LIBRARY.is_in_use():
+        return _ANY
     if not _SLOW.isdisjoint(types):
         return limit
     if name in _PASSES or (name in _FUNCTIONS and _VECTORS.issuperset(types)):
@@ -89,8 +108,12 @@ def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
     if name in _NATIVE:
         native = native_arrays.LIBRARY.is_in_use() and any(t in _VECTORS for t in types)
         return max(limit, _PASS if native else _SHORT)
+    if name in _EVERY and native_arrays.LIBRARY.is_in_use():
+        return _ANY if not _VECTORS.isdisjoint(types) else limit
     if name in _RULES:
         return max(limit, _RULE)
+    if name in _QUANTISED:
+        return max(limit, _BYTES)
     if name in _PARTS:
         return max(limit, _PART)
     return max(limit, _SHORT) if name in _SHORTER else limit

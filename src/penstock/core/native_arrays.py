@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=18,
+    version=19,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -55,7 +55,7 @@ LIBRARY = HostLibrary(
         "dense_rows": "ppnppnp",
         "bounds": "pnnpp",
         "unite": "pnpnnppp",
-        "product": "npnnnppnp",
+        "product": "npnnnppnnpn",
         "shift": "npnnp",
         "cross": "nppppnnpp",
         "cross_classes": "nppppnnnpp",
@@ -76,6 +76,12 @@ LIBRARY = HostLibrary(
         "chosen_rows": "pnnpnnpp",
         "range_splits": "pppnpnnp",
         "fill_rows": "pnnppp",
+        "mark": "npnnnppnp",
+        "put": "pnnnpnpnnp",
+        "fill_empty_rows": "pnnnppnpppp",
+        "part_filled": "npnpnpp",
+        "square_sum": "npnp",
+        "line": "npnp",
     },
 )
 ADD, MULTIPLY, LARGEST, SMALLEST, SUBTRACT, DIVIDE, REPLACE, RAISE, LOWER = range(9)
@@ -111,6 +117,12 @@ def floating_kind(dtype: np.dtype[Any]) -> int | None:
 def is_wide(ids: Array) -> bool | None:
     """Whether the integers have 64 bits; None for those of other sizes."""
     return _WIDE.get(ids.dtype.num)
+
+
+def word_size(dtype: np.dtype[Any]) -> int | None:
+    """The bytes of an element that is moved as it is; None where there is no code for so many."""
+    size = dtype.itemsize
+    return None if dtype.hasobject or size not in (1, 2, 4, 8, 16) else size
 
 
 def unique(items: Array, out: np.dtype[Any]) -> tuple[Array, Array, Array] | None:

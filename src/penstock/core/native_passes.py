@@ -25,6 +25,8 @@ FUNCTIONS = (  # as native/passes.h numbers them
     "leaky_relu",
     "leaky_relu_grad",
     "elu_grad",
+    "quotient_or_zero",
+    "quotient_of_nonzero",
 )
 _NUMBERS = {name: i for i, name in enumerate(FUNCTIONS)}
 _FEW = 512  # elements below which NumPy's calls take less
@@ -69,8 +71,41 @@ def chosen(mask: Array, x: Array, y: Array) -> Array | None:
     return out
 
 
+def square_sum(x: Array) -> Array | None:
+    """The sum of the squares of all elements, float32 or float64, as NumPy adds them up: a scalar.
+
+    None where `one_pass` would give none.
+    """
+    if x.size < _FEW or not x.flags.c_contiguous:
+        return None
+    call, kind = LIBRARY.function("square_sum"), floating_kind(x.dtype)
+    if call is None or kind is None:
+        return None
+    total = np.empty((), x.dtype)
+    call(kind, x, x.size, total)
+    return total
+
+
+def line(first: Array, step: Array, count: int) -> Array | None:
+    """`first + step * i` for each i below `count`, rounded after each of the two.
+
+    None where the library is not in use, or has no code for the dtype.
+
+    Args:
+      first: scalar, float32 or float64.
+      step: scalar of the same dtype.
+      count: how many.
+    """
+    call, kind = LIBRARY.function("line"), floating_kind(first.dtype)
+    if call is None or kind is None:
+        return None
+    out = np.empty(count, first.dtype)
+    call(kind, np.array([first, step], first.dtype), count, out)
+    return out
+
+
 def _is_like(array: Array, x: Array) -> bool:
     return bool(array.shape == x.shape and array.dtype == x.dtype and array.flags.c_contiguous)
 
 
-__all__ = ["FUNCTIONS", "chosen", "one_pass"]
+__all__ = ["FUNCTIONS", "chosen", "line", "one_pass", "square_sum"]

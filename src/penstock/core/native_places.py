@@ -16,9 +16,11 @@ from penstock.core.native_arrays import (
     combined,
     is_wide,
     kind_of,
+    word_size,
 )
 
 Array = Any  # numpy.ndarray
+_INDICES = {np.dtype(t): i for i, t in enumerate((np.int32, np.int64, np.int8, np.uint8), 2)}
 _MARKED = 16  # times as many rows as numbers, up to which each row is marked
 
 
@@ -38,6 +40,28 @@ def flat_rows(positions: Array, dims: tuple[int, ...]) -> Array | None:
     positions, sizes = np.ascontiguousarray(positions), np.array(dims[:depth], np.int64)
     found = np.empty(math.prod(positions.shape[:-1]), np.int64)
     return found if call(positions, wide, len(found), depth, sizes, found) < 0 else None
+
+
+def marked(indices: Array, axis: int, depth: int, on: Array, off: Array) -> Array | None:
+    """`on` at the place along a new axis that each index names, `off` elsewhere.
+
+    None where the library is not in use or has no code for a dtype.
+
+    Args:
+      indices: uint8, int8, int32 or int64, any shape; those outside of the axis mark nothing.
+      axis: where the new one is.
+      depth: its size.
+      on: scalar.
+      off: scalar of the same dtype.
+    """
+    call, kind, size = LIBRARY.function("mark"), _INDICES.get(indices.dtype), word_size(on.dtype)
+    if call is None or kind is None or size is None:
+        return None
+    dims = indices.shape
+    out = np.empty((*dims[:axis], depth, *dims[axis:]), on.dtype)
+    outer, inner = math.prod(dims[:axis]), math.prod(dims[axis:])
+    call(kind, np.ascontiguousarray(indices), outer, depth, inner, on, off, size, out)
+    return out
 
 
 def scattered(operation: int, result: Array, positions: Array, updates: Array) -> bool:

@@ -1,4 +1,4 @@
-"""Places of sparse tensors' elements, by `native/sparse_places.h`.
+"""Places of sparse tensors' elements, by `native/sparse_places.h` and `native/dense_parts.h`.
 
 Part of the library of `native_arrays`. Each function returns None, or False, where the library is
 not in use. Thread-safe.
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.native_arrays import LIBRARY, floating_kind
+from penstock.core.native_arrays import LIBRARY, checked, floating_kind, is_wide, word_size
 
 Array = Any  # numpy.ndarray
 FALLING, LEVEL, RISING = range(3)  # the order of places: LEVEL where equal ones follow each other
@@ -50,19 +50,88 @@ def added_product(places: Array, row_axis: int, values: Array, dense: Array, res
     """Adds the product of a sparse matrix and a dense one [M, K] to `result`, [N, K].
 
     Args:
-      places: int32 or int64[P, 2], inside of the matrix.
+      places: int32 or int64[P, 2].
       row_axis: which index is the row.
       values: [P]; float32 or float64, as `dense` and `result`, are served.
       dense: the other factor.
       result: written to, element after element; dense in memory.
 
     Returns:
-      Whether it was done.
+      Whether it was done; if not, some may have been: a place is outside, say.
     """
     call, kind = LIBRARY.function("product"), floating_kind(result.dtype)
     if call is None or kind is None or values.dtype != result.dtype or dense.dtype != result.dtype:
         return False
+    if is_wide(places) is None:
+        return False
     places, values, dense = map(np.ascontiguousarray, (places, values, dense))
-    wide, width = places.dtype.itemsize == 8, dense.shape[1]
-    call(kind, places, wide, len(places), row_axis, values, dense, width, result)
-    return True
+    given = kind, places, is_wide(places), len(places), row_axis, values, dense
+    return bool(call(*given, *dense.shape, result, len(result)) < 0)
+
+
+def put(result: Array, places: Array, values: Array, rising: bool) -> bool:
+    """Whether values are now in an array at these places; if not, some of them may be.
+
+    Not so where a place is outside, or the library does not serve what it is given.
+
+    Args:
+      result: dense in memory; written to.
+      places: int32 or int64[N, rank of `result`].
+      values: of its dtype: [N], or one for all places.
+      rising: whether each place must come after the one before it.
+    """
+    call, wide, size = LIBRARY.function("put"), is_wide(places), word_size(result.dtype)
+    rank = places.shape[1]
+    if call is None or wide is None or size is None or not rank or values.dtype != result.dtype:
+        return False
+    places, values = np.ascontiguousarray(places), np.ascontiguousarray(values)
+    sizes, step = np.array(result.shape, np.int64), int(values.size == len(places))
+    found = call(places, wide, len(places), rank, sizes, rising, values, step, size, result)
+    return bool(found < 0)
+
+
+def with_empty_rows_filled(
+    places: Array, values: Array, rows: int, rest: Array
+) -> tuple[Array, Array, Array, Array] | None:
+    """A sparse tensor by row, with an element at the start of each row that has none.
+
+    None also where an element is in no row.
+
+    Args:
+      places: int64[N, R], R at least 1.
+      values: [N].
+      rows: how many there are.
+      rest: scalar, the elements of empty rows.
+
+    Returns:
+      The places, the values, which rows were empty, where each element went: int64[N].
+    """
+    call, size = LIBRARY.function("fill_empty_rows"), word_size(values.dtype)
+    if call is None or size is None or places.dtype != np.int64:
+        return None
+    places, values = np.ascontiguousarray(places), np.ascontiguousarray(values)
+    number, rank = places.shape
+    moved, empty = np.empty(number, np.int64), np.empty(rows, bool)
+    filled = np.empty((number + rows, rank), np.int64)
+    found = np.empty(number + rows, values.dtype)
+    given = places, number, rank, rows, values, rest, size
+    total = checked(call(*given, moved, empty, filled, found))
+    return None if total < 0 else (filled[:total], found[:total], empty, moved)
+
+
+def parted(places: Array, grads: Array) -> tuple[Array, Array] | None:
+    """What of the gradients is at these places, [N], and the sum of all others, in their order.
+
+    None also where a place is outside.
+
+    Args:
+      places: int64[N].
+      grads: float32 or float64[M].
+    """
+    call, kind = LIBRARY.function("part_filled"), floating_kind(grads.dtype)
+    if call is None or kind is None or places.dtype != np.int64:
+        return None
+    places, grads = np.ascontiguousarray(places), np.ascontiguousarray(grads)
+    taken, rest = np.empty(len(places), grads.dtype), np.empty((), grads.dtype)
+    found = checked(call(kind, places, len(places), grads, len(grads), taken, rest))
+    return (taken, rest) if found < 0 else None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core import attributes, shapes
+from penstock.core import attributes, native_places, shapes
 from penstock.core.aligned import aligned_full
 from penstock.core.composite import SparseTensor
 from penstock.core.context import state
@@ -177,7 +177,16 @@ ONE_HOT = define_op(
 ).not_differentiable("indices are integers and the places do not move")
 
 
-@kernel(ONE_HOT)
+@host_kernel(ONE_HOT)
+def _one_hot_host(
+    indices: Array, depth: Array, on_value: Array, off_value: Array, *, axis: int
+) -> Array:
+    place = indices.ndim if axis == -1 else axis
+    found = native_places.marked(indices, place, int(depth), on_value, off_value)
+    return _one_hot(np, indices, depth, on_value, off_value, axis=axis) if found is None else found
+
+
+@compiled_kernel(ONE_HOT)
 def _one_hot(
     xp: Any, indices: Array, depth: Array, on_value: Array, off_value: Array, *, axis: int
 ) -> Array:

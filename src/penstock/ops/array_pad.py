@@ -229,20 +229,32 @@ MIRROR_PAD_GRAD = define_op(
 
 @host_kernel(MIRROR_PAD_GRAD)
 def _mirror_pad_grad_host(grad: Array, paddings: Array, *, mode: str) -> Array:
-    offset = int(mode == "REFLECT")
-    for axis, (before, after) in enumerate(paddings.tolist()):
-        if not before and not after:
-            continue
-        rows = grad.swapaxes(0, axis)
-        end = len(rows) - after
-        inner = rows[before:end].copy()
-        if before:
-            inner[offset : offset + before] += rows[:before][::-1]
-        if after:
-            size = end - before
-            inner[size - offset - after : size - offset] += rows[end:][::-1]
-        grad = inner.swapaxes(0, axis)
-    return grad
+    return _folded(grad, paddings.tolist(), int(mode == "REFLECT"))
+
+
+def _folded(grad: Array, pairs: list[list[int]], offset: int) -> Array:
+    """What is outside added to what it mirrors, axis by axis, along the first `len(pairs)` axes.
+
+    The parts beside an axis's inner one are small, and folded along the axes before it alone.
+    """
+    folded = len(pairs)
+    while folded and not any(pairs[folded - 1]):
+        folded -= 1
+    if not folded:
+        return grad.copy()
+    *rest, (before, after) = pairs[:folded]
+    rows = grad.swapaxes(0, folded - 1)
+    end = len(rows) - after
+    inner, left, right = (
+        _folded(part.swapaxes(0, folded - 1), rest, offset) if len(part) else part
+        for part in (rows[before:end], rows[:before], rows[end:])
+    )
+    result, size = inner.swapaxes(0, folded - 1), end - before
+    if before:
+        result[offset : offset + before] += left.swapaxes(0, folded - 1)[::-1]
+    if after:
+        result[size - offset - after : size - offset] += right.swapaxes(0, folded - 1)[::-1]
+    return inner
 
 
 @compiled_kernel(MIRROR_PAD_GRAD)

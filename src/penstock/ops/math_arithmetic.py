@@ -370,6 +370,11 @@ ADD_N = define_op(
 
 @kernel(ADD_N)
 def _add_n(xp: Any, inputs: list[Array]) -> Array:
+    if xp is np and len(inputs) > 2 and inputs[0].ndim:  # no array between for each further input
+        total = np.add(inputs[0], inputs[1])
+        for array in inputs[2:]:
+            np.add(total, array, out=total)
+        return total
     total = inputs[0]
     for array in inputs[1:]:
         total = xp.add(total, array)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_passes
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
@@ -66,7 +67,10 @@ L2_LOSS = define_op(
 def _l2_loss(xp: Any, t: Array) -> Array:
     wide = np.float32 if t.dtype.itemsize == 2 else t.dtype
     if xp is np:
-        return np.add.reduce(np.square(t, dtype=wide), None) * np.asarray(0.5, wide)
+        total = native_passes.square_sum(t)
+        if total is None:
+            total = np.add.reduce(np.square(t, dtype=wide), None)
+        return total * np.asarray(0.5, wide)
     return xp.sum(xp.square(t.astype(wide))) * np.asarray(0.5, wide)
 
 

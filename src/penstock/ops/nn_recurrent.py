@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.execute import execute
-from penstock.core.kernels import compiled_kernel, host_kernel, kernel
+from penstock.core.kernels import TooMuchWork, compiled_kernel, host_kernel, kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
@@ -40,6 +40,7 @@ TYPES = "T: {half, float}"
 LIMIT = (
     140_000  # elements: a step of few rows reads weights of many, which the host multiplies well
 )
+MOST_GATES = 1 << 14  # of a sequence, up to which single calls do without a compiled one
 
 
 # ---- shapes
@@ -284,6 +285,22 @@ def _block_lstm(
     return run
 
 
+def _single_block_lstm(op: OpDef) -> Callable[..., list[Array]]:
+    """The same on the host for single calls, which leaves long work to the native kernels.
+
+    Their gates are of single precision; those of the host's pass are of double precision.
+    """
+    run_host = _block_lstm(op, np)
+
+    def run(ctx: Any, length: Array, x: Array, *rest: Array) -> list[Array]:
+        gates = x.shape[0] * x.shape[1] * rest[2].shape[1]
+        if gates > MOST_GATES and is_native_sequence(ctx.attrs, length, x, *rest):
+            raise TooMuchWork
+        return run_host(ctx, length, x, *rest)
+
+    return run
+
+
 def _block_lstm_grad(op: OpDef, xp: Any) -> Callable[..., list[Array]]:
     """The kernel of its gradients."""
     order = ORDERS[op.name]
@@ -308,6 +325,7 @@ for _op, _make in (
     host_kernel(_op, limit=LIMIT)(_make(_op, np))
     compiled_kernel(_op)(_make(_op, jnp))
 for _op in (BLOCK_LSTM, BLOCK_LSTM_V2):
+    host_kernel(_op, limit=LIMIT, singly=True, **FLOAT)(_single_block_lstm(_op))
     compiled_kernel(_op, when=is_native_sequence, **FLOAT)(
         _block_lstm(_op, jnp, native_lstm_sequence)
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import native_arrays
+from penstock.core import native_arrays, native_sparse
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, kernel
 from penstock.core.lazy import jnp
@@ -225,6 +225,10 @@ def _to_dense(
     *,
     validate_indices: bool,
 ) -> Array:
+    sizes = tuple(shape.tolist())
+    result = np.full(sizes, default[()], values.dtype)
+    if native_sparse.put(result, _matrix(indices), values, validate_indices):
+        return result
     places, dims = _places(ctx, np, indices, shape, validate_indices)
     result = np.full(math.prod(dims), default[()], values.dtype)
     result[places] = values
@@ -301,6 +305,11 @@ FILL_EMPTY_ROWS = define_op(
 @host_kernel(FILL_EMPTY_ROWS)
 def _fill(indices: Array, values: Array, shape: Array, default: Array) -> list[Array]:
     rows, count = indices[:, 0], int(shape[0])
+    found = native_sparse.with_empty_rows_filled(indices, values, count, default)
+    if found is not None:
+        filled, result, empty, places = found
+        moved = len(filled) > rows.size or not (places[1:] > places[:-1]).all()
+        return [filled, result, empty, places] if moved else [indices, values, empty, places]
     if count == 0 and rows.size:
         raise invalid(
             "Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = "
@@ -342,6 +351,9 @@ FILL_EMPTY_ROWS_GRAD = define_op(
 
 @host_kernel(FILL_EMPTY_ROWS_GRAD)
 def _fill_grad_host(ctx: KernelContext, places: Array, grad: Array) -> list[Array]:
+    parted = native_sparse.parted(places, grad)
+    if parted is not None:
+        return list(parted)
     total = grad.shape[0]
     # places below 0 are large ones without a sign
     if not places.size or np.maximum.reduce(places.view(np.uint64)) >= total:

@@ -75,16 +75,17 @@ def _product(
     ctx: KernelContext, indices: Array, values: Array, shape: Array, b: Array, *,
     adjoint_a: bool, adjoint_b: bool,
 ) -> Array:  # fmt: skip
+    if b.dtype.kind == "f":
+        dense, height = b.T if adjoint_b else b, int(shape[int(adjoint_a)])
+        result = np.zeros((height, dense.shape[1]), b.dtype)
+        if native_sparse.added_product(indices, int(adjoint_a), values, dense, result):
+            return result
     rows, columns, used, right, height = _factors(
         ctx, np, indices, values, shape, b, adjoint_a, adjoint_b
     )
     kind = _sum_dtype(b.dtype)
     result = np.zeros((height, right.shape[1]), kind)
     step = max(BLOCK // max(right.shape[1], 1), 1)
-    if rows.size <= step and native_sparse.added_product(
-        indices, int(adjoint_a), used, right, result
-    ):
-        return result
     order = np.argsort(rows, kind="stable")
     for start in range(0, order.size, step):
         some = order[start : start + step]
