@@ -157,10 +157,7 @@ def _gather_v2_gradient(op: Any, grad: Any) -> list[Any]:
     if axis is None or params.dims is None or indices.dims is None:
         if axis is not None and int(axis) == 0 and not batch:
             return [_rows_gradient(params, indices, grad), None, None]
-        raise ValueError(
-            "GatherV2: its gradient needs a constant axis and inputs of known rank. Set them with "
-            "tf.ensure_shape."
-        )
+        return [_any_rank_gradient(params, indices, grad, axis_tensor, batch), None, None]
     batch = batch + len(indices.dims) if batch < 0 else batch
     where = int(axis) % len(params.dims)
     if where == 0 and not batch:
@@ -212,6 +209,31 @@ def _dense_gradient(params: Any, indices: Any, grad: Any, axis: int, batch: int)
     front = reshape(summed, concat([head, reshape(rows, [1]), tail], 0))
     back = [*range(batch), *range(batch + 1, axis + 1), batch, *range(axis + 1, len(params.dims))]
     return execute("Transpose", (front, back))
+
+
+def _any_rank_gradient(params: Any, indices: Any, grad: Any, axis: Any, batch: int) -> Any:
+    """As `_dense_gradient`, where ranks or the axis come with the step.
+
+    The axes of a kind are made one: those of batches, those up to the axis, and those behind it.
+    """
+    sizes, counts = shape_of(params), shape_of(indices)
+    axis = execute("FloorMod", (execute("Cast", (axis,), {"DstT": int32}), shape_of(sizes)[0]))
+    front = batch if batch >= 0 else execute("AddV2", (shape_of(counts)[0], batch))
+
+    def whole(part: Any) -> Any:
+        return execute("Prod", (part, [0]), {"keep_dims": True})
+
+    batches, outer = whole(sizes[:front]), whole(sizes[front:axis])
+    rows, tail = reshape(sizes[axis], [1]), whole(sizes[axis + 1 :])
+    places = whole(counts[front:])
+    summed = _dense_gradient(
+        reshape(params, concat([batches, outer, rows, tail], 0)),
+        reshape(indices, concat([batches, places], 0)),
+        reshape(grad, concat([batches, outer, places, tail], 0)),
+        2,
+        1,
+    )
+    return reshape(summed, sizes)
 
 
 GATHER = define_op(
@@ -356,6 +378,14 @@ def _gather_nd(
             if bad_indices_policy != "IGNORE":
                 _refuse_positions(ctx, indices, params.shape, "param", *rows[1:])
             return rows[0]
+    if indices.size and not params.size and bad_indices_policy != "IGNORE":
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Requested more than 0 entries, but params is empty. Params shape: "
+            f"{d.text(params.shape)}: expected params with elements for indices of shape "
+            f"{d.text(indices.shape)}. Give indices without rows, or params that are not empty.",
+        )
     places, ok = places_of(ctx, xp, indices, params.shape, bad_indices_policy, "param")
     if 0 in params.shape[:depth]:
         return xp.zeros((*indices.shape[:-1], *params.shape[depth:]), params.dtype)

@@ -25,7 +25,7 @@ from penstock.ops.math_cast import cast, saturate_cast
 from penstock.ops.math_compare import equal
 from penstock.ops.math_division import div_no_nan, divide
 from penstock.ops.math_elementwise import rsqrt, square
-from penstock.ops.math_reduce import reduce_mean, reduce_prod
+from penstock.ops.math_reduce import reduce_mean, reduce_prod, reduce_sum
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -316,7 +316,7 @@ def _contrast_gradient(op: Any, grad: Any) -> list[Any]:
     kind = grad.dtype
     wide = add(multiply(subtract(grad, mean), cast(factor, kind)), mean)
     centered = subtract(images, reduce_mean(images, axis=[-3, -2], keepdims=True))
-    total = execute("Sum", (multiply(centered, grad), np.arange(len(images.dims), dtype=np.int32)))
+    total = reduce_sum(multiply(centered, grad))
     return [wide, cast(total, dt.float32)]
 
 
