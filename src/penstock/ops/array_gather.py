@@ -81,18 +81,34 @@ def _gather_v2_shape(c: ShapeContext) -> Dims:
     )
     c.rank(2, 0, "axis")
     if indices is not None and not -len(indices) <= batch <= len(indices):
-        c.fail(f"batch_dims in [{-len(indices)}, {len(indices)}]", f"{batch}")
+        c.fail(
+            f"batch_dims in [{-len(indices)}, {len(indices)}]",
+            f"{batch}: Shape must be at least rank {batch} but is rank {len(indices)}",
+        )
     if params is None or indices is None:
         return None
     batch = batch + len(indices) if batch < 0 else batch
     if axis_value is None:
         unknown: Dims = (None,) * (len(params) + len(indices) - 1 - batch)
         return unknown
-    axis = c.axis(int(axis_value), len(params))
+    given, rank = int(axis_value), len(params)
+    axis = c.axis(given, rank, known=lambda: _low(given, rank))
     if batch > axis:
         c.fail(f"batch_dims <= axis ({axis})", f"{batch}")
-    head = c.merge(params[:batch], indices[:batch])
+    head = c.merge(params[:batch], indices[:batch], lambda: _unlike(params, indices, batch))
     return (*head, *params[batch:axis], *indices[batch:], *params[axis + 1 :])  # type: ignore[misc]
+
+
+def _low(axis: int, rank: int) -> str:
+    needed = axis + 1 if axis >= 0 else -axis
+    return f"Shape must be at least rank {needed} but is rank {rank}"
+
+
+def _unlike(params: Dims, indices: Dims, batch: int) -> str:
+    """What a kernel says of batches of different sizes."""
+    pairs = enumerate(zip((params or ())[:batch], (indices or ())[:batch], strict=False))
+    i, (m, n) = next(((i, p) for i, p in pairs if p[0] != p[1]), (0, (0, 0)))
+    return f"params.shape[{i}]: {m} should be equal to indices.shape[{i}]: {n}"
 
 
 GATHER_V2 = define_op(
@@ -480,7 +496,14 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
         raise ValueError(
             "batch_gather does not allow indices with unknown shape. Use tf.ensure_shape."
         )
-    return gather(params, indices, batch_dims=len(indices.dims) - 1, name=name)
+    params, batch = convert_to_tensor(params), len(indices.dims) - 1
+    if params.dims is not None and batch >= len(params.dims):
+        raise ValueError(
+            f"Argument `batch_dims` = {batch} must be less than rank(`params`) = "
+            f"{len(params.dims)}: expected params with the batches of indices of shape"
+            f" {indices.shape}, and an axis behind them."
+        )
+    return gather(params, indices, batch_dims=batch, name=name)
 
 
 def gather_nd(

@@ -36,7 +36,9 @@ def _spread(labels: str, rank: int, index: int, c: ShapeContext) -> list[str]:
     hidden = rank - len(before) - len(after)
     if hidden < 0 or (hidden and not dots):
         c.fail(
-            f"input {index} to have rank {len(labels)}", f"rank {rank} for subscripts {labels!r}"
+            f"input {index} to have rank {len(labels)}",
+            f"rank {rank} for subscripts {labels!r}: Shape must be rank {len(labels)} but is rank"
+            f" {rank}",
         )
     return [*before, *(f".{i}" for i in range(hidden, 0, -1)), *after]
 
@@ -279,7 +281,7 @@ def _complete(equation: str, count: int) -> str:
     text = equation.replace(" ", "")
     inputs, arrow, output = text.partition("->")
     if not re.fullmatch(r"(?:[a-zA-Z]|\.\.\.|,)*", inputs) or inputs.count("->"):
-        raise ValueError(f"Indices have incorrect format. Received: {equation}. Use letters.")
+        raise ValueError(f"Subscripts have incorrect format: {equation}. Use letters.")
     labels = inputs.split(",")
     if len(labels) != count:
         raise ValueError(f'Got {count} inputs for equation "{equation}", expecting {len(labels)}')
