@@ -117,7 +117,7 @@ class ShapeContext:
         """The sentence that programs know an error by: a kernel's, or that of building a graph."""
         return kernel if self.running else graph
 
-    def rank(self, index: int, expected: int, name: str = "", kernel: str = "") -> Dims:
+    def rank(self, index: int, expected: int, name: str = "", kernel: Sentence = str) -> Dims:
         """The dimensions of an input that must have a certain rank; unknown where it is unknown.
 
         Args:
@@ -136,7 +136,7 @@ class ShapeContext:
             known = f"Shape must be rank {expected} but is rank {len(dims)}"
             self.fail(
                 f"{name or f'input {index}'} of rank {expected}",
-                f"shape {d.text(dims)} of rank {len(dims)}: {self.says(kernel or known, known)}",
+                f"shape {d.text(dims)} of rank {len(dims)}: {self.says(kernel() or known, known)}",
             )
         return dims
 
@@ -145,7 +145,9 @@ class ShapeContext:
         if not (self.running and self.shapes[index] == (1,)):
             self.rank(index, 0, name)
 
-    def rank_at_least(self, index: int, expected: int, name: str = "", kernel: str = "") -> Dims:
+    def rank_at_least(
+        self, index: int, expected: int, name: str = "", kernel: Sentence = str
+    ) -> Dims:
         """The dimensions of an input that must have at least a certain rank, None when unknown.
 
         Args:
@@ -162,7 +164,7 @@ class ShapeContext:
             known = f"Shape must be at least rank {expected} but is rank {len(dims)}"
             self.fail(
                 f"{name or f'input {index}'} of rank at least {expected}",
-                f"shape {d.text(dims)} of rank {len(dims)}: {self.says(kernel or known, known)}",
+                f"shape {d.text(dims)} of rank {len(dims)}: {self.says(kernel() or known, known)}",
             )
         return dims
 

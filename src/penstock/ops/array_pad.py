@@ -22,8 +22,12 @@ Array = Any
 
 
 def _matrix(c: ShapeContext) -> Dims:
-    said = f"paddings must be a matrix with 2 columns: {d.bracketed(c.shape(1))}"
-    return c.rank(1, 2, "paddings", said)
+    return c.rank(
+        1,
+        2,
+        "paddings",
+        lambda: f"paddings must be a matrix with 2 columns: {d.bracketed(c.shape(1))}",
+    )
 
 
 def _paddings(c: ShapeContext) -> tuple[Dims, Any]:

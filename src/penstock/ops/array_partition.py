@@ -63,8 +63,9 @@ def _partition(ctx: KernelContext, data: Array, partitions: Array, *, num_partit
         not wrong.any(),
         errors.InvalidArgumentError,
         lambda given, outside: (
-            f"partitions{_first(outside)} = {given[outside][0]} is not in [0, {num_partitions})."
-            " Raise num_partitions or correct the numbers."
+            f"partitions{_first(outside)} = {given[outside][0]} is not in [0, {num_partitions}):"
+            f" expected numbers in [0, {num_partitions}), got {given[outside][0]}. Raise"
+            " num_partitions or correct the numbers."
         ),
         partitions,
         wrong,

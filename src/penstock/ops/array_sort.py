@@ -33,7 +33,10 @@ TopKV2 = namedtuple("TopKV2", ["values", "indices"])
 
 
 def _top_k_shape(c: ShapeContext) -> list[Dims]:
-    dims, k = c.rank_at_least(0, 1, "input", "input must be >= 1-D, got shape []"), c.constant(1)
+    dims, k = (
+        c.rank_at_least(0, 1, "input", lambda: "input must be >= 1-D, got shape []"),
+        c.constant(1),
+    )
     c.rank(1, 0, "k")
     size = None if k is None else int(k)
     if size is not None and size < 0:

@@ -106,6 +106,7 @@ def _top_k_shape(c: ShapeContext) -> Dims:
         c.refuse(
             f"First dimension of predictions {predictions[0]} must match length of targets"
             f" {targets and targets[0]}"
+            + c.says("", f": Dimensions must be equal, but are {predictions[0]} and {targets[0]}")
         )
     if len(c) > 2:
         c.rank(2, 0, "k")
