@@ -1,5 +1,6 @@
 """The same elements in another order: transpose, reverse, roll, and permutations."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def _transpose_shape(c: ShapeContext) -> Dims:
         c.axis(
             int(p),
             rank,
-            known=lambda p=p: c.says(
+            known=lambda p=p: c.says(  # type: ignore[misc]
                 f"{p} is out of range [0 .. {rank})",
                 f"perm dim {p} is out of range of input rank {rank}",
             ),
@@ -176,7 +177,9 @@ def _reverse_shape(c: ShapeContext) -> Dims:
             c.axis(
                 int(a),
                 len(dims),
-                known=lambda i=i, a=a: f"'axis'[{i}] = {a} is out of valid range [0, {last}]",
+                known=lambda i=i, a=a: (  # type: ignore[misc]
+                    f"'axis'[{i}] = {a} is out of valid range [0, {last}]"
+                ),
             )
             for i, a in enumerate(axes)
         ]
@@ -326,7 +329,7 @@ def _roll_shape(c: ShapeContext) -> Dims:
         c.merge(shift, axis, lambda: "shift and axis must have the same size")
     if dims is not None and value is not None:
         for a in value.reshape(-1):
-            c.axis(int(a), len(dims), known=lambda a=a: f"axis {a} is out of range")
+            c.axis(int(a), len(dims), known=partial(str.format, "axis {} is out of range", a))
     return dims
 
 

@@ -103,7 +103,7 @@ def _stitch_shape(c: ShapeContext) -> Dims:
             continue
         c.starts(
             f"data[{i}].shape to start with indices[{i}].shape",
-            lambda i=i, data=data, indices=indices: (
+            lambda i=i, data=data, indices=indices: (  # type: ignore[misc]
                 f"data[{i}].shape = {d.bracketed(data)} does not start with indices[{i}].shape ="
                 f" {d.bracketed(indices)}"
             ),

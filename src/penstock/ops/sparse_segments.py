@@ -38,9 +38,9 @@ def _lookup_shape(c: ShapeContext, numbered: bool) -> Dims:
     if None not in (indices[0], ids[0]) and indices[0] != ids[0]:
         said = f"segment_ids and indices should have same size: {ids[0]} and {indices[0]}"
         m, n = indices[0], ids[0]
-        known = f"Dimension 0 in both shapes must be equal, but are {m} and {n}."
-        known += f" Shapes are [{m}] and [{n}]"
-        c.fail("segment_ids and indices of the same size", c.says(said, f"{said}: {known}"))
+        unequal = f"Dimension 0 in both shapes must be equal, but are {m} and {n}."
+        unequal += f" Shapes are [{m}] and [{n}]"
+        c.fail("segment_ids and indices of the same size", c.says(said, f"{said}: {unequal}"))
     if numbered:
         c.rank(3, 0, "num_segments")
         value = c.constant(3)

@@ -207,7 +207,7 @@ def _join_shape(c: ShapeContext) -> Dims:
             result = dims
         elif not d.compatible(result, dims):
             said = f"Input shapes do not match: {d.text(result)} vs. {d.text(dims)}"
-            c.merge(result, dims, lambda said=said: said)
+            c.merge(result, dims, lambda said=said: said)  # type: ignore[misc]
         else:
             result = d.merge(result, dims)
     return None if any(dims is None for dims in c.shapes) and result == () else result
