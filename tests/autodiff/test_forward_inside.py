@@ -90,3 +90,33 @@ def test_an_integer_primal_has_no_derivatives():
     assert accumulator.jvp(doubled) is None
     assert accumulator.jvp(real) is None
     assert accumulator.jvp(i).numpy().tolist() == [1]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: tf.math.cumulative_logsumexp(x, axis=-1),
+        lambda x: tf.math.unsorted_segment_mean(x, [2, 0, 2], 4),
+        lambda x: tf.math.unsorted_segment_sqrt_n(x, [2, 0, 2], 4),
+        lambda x: tf.signal.overlap_and_add(x, 1),
+        lambda x: tf.signal.inverse_mdct(x),
+    ],
+    ids=["cumulative_logsumexp", "segment_mean", "segment_sqrt_n", "overlap_and_add", "mdct"],
+)
+def test_tangents_are_what_jacobians_say(function, traced):
+    x = tf.constant([[0.3, -0.2], [0.9, 0.1], [-0.5, 0.7]])
+    tangent = tf.constant([[1.0, -2.0], [0.5, 3.0], [-1.0, 0.25]])
+
+    def pushed(x):
+        with tf.autodiff.ForwardAccumulator(x, tangent) as accumulator:
+            y = function(x)
+        return accumulator.jvp(y)
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    slopes = tape.jacobian(y, x)
+    found = (tf.function(pushed) if traced else pushed)(x)
+    assert tf.is_tensor(found)
+    np.testing.assert_allclose(found, tf.tensordot(slopes, tangent, 2), rtol=1e-4, atol=1e-5)

@@ -192,3 +192,36 @@ def test_a_concrete_function_refuses_a_tensor_where_it_was_traced_for_a_number()
     assert f(tf.ones([2]), 2).numpy().tolist() == [2.0, 2.0]
     with pytest.raises(TypeError, match="Literal"):
         f(tf.ones([2]), tf.constant(2))
+
+
+def test_the_number_of_values_of_ragged_and_sparse_tensors_is_open():
+    shapes = []
+
+    @tf.function
+    def ragged(x):
+        shapes.append((x.flat_values.shape.as_list(), x.row_splits.shape.as_list()))
+        return tf.reduce_sum(x, 1)
+
+    for rows in ([[1]], [[1, 2]], [[5, 6, 7]]):
+        assert ragged(tf.ragged.constant(rows)).numpy().tolist() == [sum(rows[0])]
+    assert shapes == [([None], [2])]
+    assert ragged(tf.ragged.constant([[1, 2], [3]])).numpy().tolist() == [3, 3]
+    assert shapes == [([None], [2]), ([None], [3])]
+
+    @tf.function
+    def sparse(x):
+        shapes.append((x.indices.shape.as_list(), x.values.shape.as_list()))
+        return tf.sparse.reduce_sum(x)
+
+    shapes.clear()
+    for count in (1, 2, 3):
+        x = tf.SparseTensor([[i, i] for i in range(count)], [1.0] * count, [4, 4])
+        assert sparse(x).numpy() == count
+    assert shapes == [([None, 2], [None])]
+
+
+def test_composites_in_nests_are_traced_once_for_any_number_of_values():
+    function = tf.function(lambda nest: nest["a"][0] * 2)
+    for row in ([1], [1, 2], [1, 2, 3]):
+        assert function({"a": (tf.ragged.constant([row]),)}).to_list() == [[2 * n for n in row]]
+    assert function.experimental_get_tracing_count() == 1

@@ -18,6 +18,7 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import Tensor
+from penstock.types.dtypes import variant
 from penstock.util import nest
 
 
@@ -127,7 +128,7 @@ class ForwardAccumulator:
                 self._set(output, tangent)
 
     def _push(self, record: Record, reverse: Any) -> list[Any]:
-        upstream = [execute("ZerosLike", (o,)) if is_trainable(o) else None for o in record.outputs]
+        upstream = [_seed(o) if is_trainable(o) else None for o in record.outputs]
         watched = [u for u in upstream if u is not None]
         with GradientTape() as tape:
             tape.watch(watched)
@@ -141,7 +142,7 @@ class ForwardAccumulator:
         if not pairs:
             return [None] * len(upstream)
         results = iter(tape.gradient([g for g, _ in pairs], watched, [t for _, t in pairs]))
-        return [next(results) if u is not None else None for u in upstream]
+        return [as_dense(next(results)) if u is not None else None for u in upstream]
 
     def jvp(
         self, primals: Any, unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE
@@ -168,6 +169,15 @@ class ForwardAccumulator:
             with context.no_recording():
                 return execute("ZerosLike", (primal,))
         return found
+
+
+def _seed(output: Tensor) -> Any:
+    """A gradient of an output, for its rule to be differentiated by.
+
+    Rules that are linear in gradients take any. Some take their logarithms, and that of zero has
+    no slope; but there are no lists of ones.
+    """
+    return execute("ZerosLike" if output.dtype is variant else "OnesLike", (output,))
 
 
 def _none(record: Record, *grads: Any) -> list[None]:

@@ -103,6 +103,11 @@ def is_held(array: np.ndarray[Any, Any], value: Any) -> bool:
 
 
 def _unsupported(value: Any, error: type[Exception]) -> Exception:
+    if value is None and error is ValueError and state.graph is not None:
+        return ValueError(
+            "None values not supported. Expected something to make a tensor of. Give a number, or"
+            " leave it out."
+        )
     return error(
         f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a"
         " Tensor."

@@ -15,6 +15,8 @@ from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
+Sentence = Callable[[], str]  # made only where there is an error
+
 
 class ShapeContext:
     """Input shapes, known input values and attributes of one operation."""
@@ -111,13 +113,18 @@ class ShapeContext:
         """
         raise ValueError(f"{self.op_name}: {sentence}.")
 
-    def rank(self, index: int, expected: int, name: str = "") -> Dims:
+    def says(self, kernel: str, graph: str) -> str:
+        """The sentence that programs know an error by: a kernel's, or that of building a graph."""
+        return kernel if self.running else graph
+
+    def rank(self, index: int, expected: int, name: str = "", kernel: Sentence = str) -> Dims:
         """The dimensions of an input that must have a certain rank; unknown where it is unknown.
 
         Args:
           index: which flat input.
           expected: the rank.
           name: what messages call the input; its number by default.
+          kernel: what a kernel's error is known by; the same as that of a graph by default.
 
         Raises:
           ValueError: the rank is another.
@@ -126,10 +133,10 @@ class ShapeContext:
         if dims is None:
             return (None,) * expected
         if len(dims) != expected:
+            known = f"Shape must be rank {expected} but is rank {len(dims)}"
             self.fail(
                 f"{name or f'input {index}'} of rank {expected}",
-                f"shape {d.text(dims)} of rank {len(dims)}: Shape must be rank {expected} but is"
-                f" rank {len(dims)}",
+                f"shape {d.text(dims)} of rank {len(dims)}: {self.says(kernel() or known, known)}",
             )
         return dims
 
@@ -138,43 +145,56 @@ class ShapeContext:
         if not (self.running and self.shapes[index] == (1,)):
             self.rank(index, 0, name)
 
-    def rank_at_least(self, index: int, expected: int, name: str = "") -> Dims:
+    def rank_at_least(
+        self, index: int, expected: int, name: str = "", kernel: Sentence = str
+    ) -> Dims:
         """The dimensions of an input that must have at least a certain rank, None when unknown.
 
         Args:
           index: which flat input.
           expected: the least rank.
           name: what messages call the input; its number by default.
+          kernel: what a kernel's error is known by; the same as that of a graph by default.
 
         Raises:
           ValueError: the rank is lower.
         """
         dims = self.shapes[index]
         if dims is not None and len(dims) < expected:
+            known = f"Shape must be at least rank {expected} but is rank {len(dims)}"
             self.fail(
                 f"{name or f'input {index}'} of rank at least {expected}",
-                f"shape {d.text(dims)} of rank {len(dims)}: Shape must be at least rank {expected}"
-                f" but is rank {len(dims)}",
+                f"shape {d.text(dims)} of rank {len(dims)}: {self.says(kernel() or known, known)}",
             )
         return dims
 
-    def axis(self, axis: int, rank: int, what: str = "axis") -> int:
+    def axis(self, axis: int, rank: int, what: str = "axis", known: Sentence = str) -> int:
         """An axis counted from the front.
 
         Args:
           axis: from -rank to rank - 1.
           rank: the number of dimensions.
           what: what messages call it.
+          known: a sentence that programs know the error by.
 
         Raises:
           ValueError: there is no such axis.
         """
         if not -rank <= axis < rank:
-            self.refuse(f"Expected {what} in the range [{-rank}, {rank}), but got {axis}")
+            said = known()
+            self.refuse(
+                f"Expected {what} in the range [{-rank}, {rank}), but got {axis}"
+                f"{': ' if said else ''}{said}"
+            )
         return axis % rank
 
-    def merge(self, a: Dims, b: Dims) -> Dims:
+    def merge(self, a: Dims, b: Dims, kernel: Sentence = str) -> Dims:
         """What is known of a shape from two sources that must agree.
+
+        Args:
+          a: one shape.
+          b: the other.
+          kernel: what a kernel's error is known by; the same as that of a graph by default.
 
         Raises:
           ValueError: they contradict each other.
@@ -182,7 +202,34 @@ class ShapeContext:
         try:
             return d.merge(a, b)
         except ValueError:
-            self.fail("equal shapes", f"{d.text(a)} and {d.text(b)}: {_unequal(a, b)}")
+            known = _unequal(a, b)
+            said = self.says(kernel() or known, known)
+            self.fail("equal shapes", f"{d.text(a)} and {d.text(b)}: {said}")
+
+    def starts(self, expected: str, got: Sentence, whole: Dims, start: Dims) -> None:
+        """Refuses a shape that does not start with another one.
+
+        Args:
+          expected: what the rule wants, for the message.
+          got: what came, as a kernel says it.
+          whole: the shape.
+          start: what it has to start with.
+
+        Raises:
+          ValueError: it does not.
+        """
+        if whole is None or start is None:
+            return
+        head = whole[: len(start)]
+        if len(whole) < len(start):
+            known = f"Shape must be at least rank {len(start)} but is rank {len(whole)}"
+        elif not d.compatible(head, start):
+            pairs = zip(head, start, strict=True)
+            m, n = next(p for p in pairs if None not in p and p[0] != p[1])
+            known = f"Dimensions must be equal, but are {m} and {n}"
+        else:
+            return
+        self.fail(expected, self.says(got(), f"{got()}: {known}"))
 
 
 def _unequal(a: Dims, b: Dims) -> str:
@@ -240,11 +287,11 @@ def broadcast(c: ShapeContext) -> Dims:
 def refuse_broadcast(c: ShapeContext, a: Dims, b: Dims) -> NoReturn:
     """Raises the ValueError of two shapes that do not broadcast together."""
     listed = " vs. ".join(d.bracketed(s) for s in c.shapes)
-    why = "" if c.running else f". {_not_broadcast(a, b)}"
+    why = "" if c.running else f". {not_broadcast(a, b)}"
     c.refuse(f"Incompatible shapes: {listed}: expected shapes that broadcast together{why}")
 
 
-def _not_broadcast(a: Dims, b: Dims) -> str:
+def not_broadcast(a: Dims, b: Dims) -> str:
     """The sizes that keep two shapes from being broadcast."""
     pairs = zip((a or ())[::-1], (b or ())[::-1], strict=False)  # from the last dimension on
     m, n = [(m, n) for m, n in pairs if m != n and None not in (m, n) and 1 not in (m, n)][-1]
@@ -265,7 +312,14 @@ def reduced(c: ShapeContext) -> Dims:
             if count is not None and count <= len(dims) and count == 1
             else None
         )
-    wanted = {_reduced_axis(c, int(a), len(dims)) for a in np.asarray(axes).reshape(-1)}
+    listed = [_reduced_axis(c, int(a), len(dims)) for a in np.asarray(axes).reshape(-1)]
+    wanted = set(listed)
+    if c.running and len(wanted) < len(listed):
+        twice = next(a for i, a in enumerate(listed) if a in listed[:i])
+        c.refuse(
+            f"Invalid reduction arguments: Axes contains duplicate dimension: {twice}: expected"
+            " each axis once"
+        )
     if keep:
         return tuple(1 if i in wanted else n for i, n in enumerate(dims))
     return tuple(n for i, n in enumerate(dims) if i not in wanted)

@@ -81,8 +81,8 @@ def _band_part(ctx: Any, xp: Any, x: Array, lower: Array, upper: Array) -> Array
 def _check_width(ctx: Any, name: str, width: Array, side: str, size: int) -> None:
     def text(got: Any) -> str:
         return (
-            f"{name}: expected a negative number for all {side}, or at most {size}, their number; "
-            f"got {int(got)}."
+            f"{name} must be negative or less or equal to number of {side} ({size}) got:"
+            f" {int(got)}. A negative number stands for all {side}."
         )
 
     ctx.check(width <= size, errors.InvalidArgumentError, text, width)

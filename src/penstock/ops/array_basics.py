@@ -444,9 +444,15 @@ def _with_shape(array: Array, wanted: tuple[int, ...]) -> Array:
         return array.reshape(wanted)
     if array.size == 1:
         return np.full(wanted, array.reshape(()), array.dtype)
+    if state.graph is None:
+        raise TypeError(
+            "Eager execution of tf.constant with unsupported shape. Tensor"
+            f" {np.array2string(array, threshold=20)} has {array.size} elements, but got `shape`"
+            f" {wanted} with {count} elements. Give as many, or one for all."
+        )
     raise TypeError(
-        f"constant: expected a value of {count} elements for shape {wanted}, got {array.size} "
-        f"elements: {array!r}."
+        f"constant: Expected Tensor's shape: {wanted}, but got {array.shape}. Give {count}"
+        " elements, or one for all."
     )
 
 

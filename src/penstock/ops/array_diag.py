@@ -305,7 +305,13 @@ def _set_shape(c: ShapeContext) -> Dims:
     length = _length(low, high, dims[-2], dims[-1])  # type: ignore[arg-type]
     wanted = (*dims[:-2], length) if low == high else (*dims[:-2], high - low + 1, length)
     if not d.compatible(wanted, diag):
-        c.fail(f"a diagonal of shape {d.text(wanted)}", f"shape {d.text(diag)}")
+        c.fail(
+            f"a diagonal of shape {d.text(wanted)}",
+            f"shape {d.text(diag)}: Either first dimensions of diagonal don't match"
+            " input.shape[:-2], or diagonal.shape[:-1] is not equal to the longests diagonal in"
+            f" range [lower_diag_index:upper_diag_index]. Input shape: {d.bracketed(dims)} Diagonal"
+            f" shape: {d.bracketed(diag)}",
+        )
     return dims
 
 

@@ -431,8 +431,11 @@ def eye(
     kind = as_dtype(dtype).base_dtype
     known = [_known_size(n) for n in (num_rows, columns)]
     if any(n is not None and n < 0 for n in known):
-        problem = ValueError(f"tf.eye: expected sizes >= 0, got {known[0]} and {known[1]}.")
-        raise attributes.user_error("eye", problem, eager=state.graph is None)
+        low = next(n for n in known if n is not None and n < 0)
+        eager = state.graph is None
+        said = f"Dimension {low} must be >= 0" if eager else "Fill dimensions must be >= 0"
+        problem = ValueError(f"tf.eye: expected sizes >= 0, got {known[0]} and {known[1]}: {said}.")
+        raise attributes.user_error("eye", problem, eager=eager)
     batch = (
         ()
         if batch_shape is None

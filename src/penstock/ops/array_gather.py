@@ -81,18 +81,34 @@ def _gather_v2_shape(c: ShapeContext) -> Dims:
     )
     c.rank(2, 0, "axis")
     if indices is not None and not -len(indices) <= batch <= len(indices):
-        c.fail(f"batch_dims in [{-len(indices)}, {len(indices)}]", f"{batch}")
+        c.fail(
+            f"batch_dims in [{-len(indices)}, {len(indices)}]",
+            f"{batch}: Shape must be at least rank {batch} but is rank {len(indices)}",
+        )
     if params is None or indices is None:
         return None
     batch = batch + len(indices) if batch < 0 else batch
     if axis_value is None:
         unknown: Dims = (None,) * (len(params) + len(indices) - 1 - batch)
         return unknown
-    axis = c.axis(int(axis_value), len(params))
+    given, rank = int(axis_value), len(params)
+    axis = c.axis(given, rank, known=lambda: _low(given, rank))
     if batch > axis:
         c.fail(f"batch_dims <= axis ({axis})", f"{batch}")
-    head = c.merge(params[:batch], indices[:batch])
+    head = c.merge(params[:batch], indices[:batch], lambda: _unlike(params, indices, batch))
     return (*head, *params[batch:axis], *indices[batch:], *params[axis + 1 :])  # type: ignore[misc]
+
+
+def _low(axis: int, rank: int) -> str:
+    needed = axis + 1 if axis >= 0 else -axis
+    return f"Shape must be at least rank {needed} but is rank {rank}"
+
+
+def _unlike(params: Dims, indices: Dims, batch: int) -> str:
+    """What a kernel says of batches of different sizes."""
+    pairs = enumerate(zip((params or ())[:batch], (indices or ())[:batch], strict=False))
+    i, (m, n) = next(((i, p) for i, p in pairs if p[0] != p[1]), (0, (0, 0)))
+    return f"params.shape[{i}]: {m} should be equal to indices.shape[{i}]: {n}"
 
 
 GATHER_V2 = define_op(
@@ -157,10 +173,7 @@ def _gather_v2_gradient(op: Any, grad: Any) -> list[Any]:
     if axis is None or params.dims is None or indices.dims is None:
         if axis is not None and int(axis) == 0 and not batch:
             return [_rows_gradient(params, indices, grad), None, None]
-        raise ValueError(
-            "GatherV2: its gradient needs a constant axis and inputs of known rank. Set them with "
-            "tf.ensure_shape."
-        )
+        return [_any_rank_gradient(params, indices, grad, axis_tensor, batch), None, None]
     batch = batch + len(indices.dims) if batch < 0 else batch
     where = int(axis) % len(params.dims)
     if where == 0 and not batch:
@@ -212,6 +225,31 @@ def _dense_gradient(params: Any, indices: Any, grad: Any, axis: int, batch: int)
     front = reshape(summed, concat([head, reshape(rows, [1]), tail], 0))
     back = [*range(batch), *range(batch + 1, axis + 1), batch, *range(axis + 1, len(params.dims))]
     return execute("Transpose", (front, back))
+
+
+def _any_rank_gradient(params: Any, indices: Any, grad: Any, axis: Any, batch: int) -> Any:
+    """As `_dense_gradient`, where ranks or the axis come with the step.
+
+    The axes of a kind are made one: those of batches, those up to the axis, and those behind it.
+    """
+    sizes, counts = shape_of(params), shape_of(indices)
+    axis = execute("FloorMod", (execute("Cast", (axis,), {"DstT": int32}), shape_of(sizes)[0]))
+    front = batch if batch >= 0 else execute("AddV2", (shape_of(counts)[0], batch))
+
+    def whole(part: Any) -> Any:
+        return execute("Prod", (part, [0]), {"keep_dims": True})
+
+    batches, outer = whole(sizes[:front]), whole(sizes[front:axis])
+    rows, tail = reshape(sizes[axis], [1]), whole(sizes[axis + 1 :])
+    places = whole(counts[front:])
+    summed = _dense_gradient(
+        reshape(params, concat([batches, outer, rows, tail], 0)),
+        reshape(indices, concat([batches, places], 0)),
+        reshape(grad, concat([batches, outer, places, tail], 0)),
+        2,
+        1,
+    )
+    return reshape(summed, sizes)
 
 
 GATHER = define_op(
@@ -356,6 +394,14 @@ def _gather_nd(
             if bad_indices_policy != "IGNORE":
                 refuse_positions(ctx, indices, params.shape, "param", *rows[1:])
             return rows[0]
+    if indices.size and not params.size and bad_indices_policy != "IGNORE":
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Requested more than 0 entries, but params is empty. Params shape: "
+            f"{d.text(params.shape)}: expected params with elements for indices of shape "
+            f"{d.text(indices.shape)}. Give indices without rows, or params that are not empty.",
+        )
     places, ok = places_of(ctx, xp, indices, params.shape, bad_indices_policy, "param")
     if 0 in params.shape[:depth]:
         return xp.zeros((*indices.shape[:-1], *params.shape[depth:]), params.dtype)
@@ -450,7 +496,14 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
         raise ValueError(
             "batch_gather does not allow indices with unknown shape. Use tf.ensure_shape."
         )
-    return gather(params, indices, batch_dims=len(indices.dims) - 1, name=name)
+    params, batch = convert_to_tensor(params), len(indices.dims) - 1
+    if params.dims is not None and batch >= len(params.dims):
+        raise ValueError(
+            f"Argument `batch_dims` = {batch} must be less than rank(`params`) = "
+            f"{len(params.dims)}: expected params with the batches of indices of shape"
+            f" {indices.shape}, and an axis behind them."
+        )
+    return gather(params, indices, batch_dims=batch, name=name)
 
 
 def gather_nd(

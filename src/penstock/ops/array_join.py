@@ -138,7 +138,10 @@ def joined_shape(c: ShapeContext, axis_value: Any, parts: Sequence[Dims]) -> Dim
         return (None,) * rank
     if rank == 0:
         c.refuse("Can't concatenate scalars (use tf.stack instead)")
-    axis = c.axis(int(axis_value.reshape(())), rank, "concatenating dimensions")
+    given = int(axis_value.reshape(()))
+    needed = given + 1 if given >= 0 else -given
+    low = f"Shape must be at least rank {needed} but is rank {rank}"
+    axis = c.axis(given, rank, "concatenating dimensions", lambda: c.says("", low))
     rest: Dims = (None,) * rank
     total: int | None = 0
     for part in parts:

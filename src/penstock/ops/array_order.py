@@ -1,5 +1,6 @@
 """The same elements in another order: transpose, reverse, roll, and permutations."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,9 +45,25 @@ def _transpose_shape(c: ShapeContext) -> Dims:
         )
     if perm is None:
         return (None,) * len(dims)
-    order = [c.axis(int(p), len(dims)) for p in perm]
-    if sorted(order) != list(range(len(dims))):
-        c.fail(f"a permutation of {list(range(len(dims)))}", f"{perm.tolist()}")
+    rank = len(dims)
+    order = [
+        c.axis(
+            int(p),
+            rank,
+            known=lambda p=p: c.says(  # type: ignore[misc]
+                f"{p} is out of range [0 .. {rank})",
+                f"perm dim {p} is out of range of input rank {rank}",
+            ),
+        )
+        for p in perm
+    ]
+    missing = [i for i in range(rank) if i not in order]
+    if missing:
+        listed = ",".join(map(str, perm.tolist()))
+        c.fail(
+            f"a permutation of {list(range(rank))}",
+            f"{perm.tolist()}: {missing[0]} is missing from {{{listed}}}",
+        )
     return tuple(dims[p] for p in order)
 
 
@@ -155,9 +172,20 @@ def _reverse_shape(c: ShapeContext) -> Dims:
     dims, axes = c.shape(0), c.constant(1)
     c.rank(1, 1, "axis")
     if dims is not None and axes is not None:
-        chosen = [c.axis(int(a), len(dims)) for a in axes]
+        last = len(dims) - 1
+        chosen = [
+            c.axis(
+                int(a),
+                len(dims),
+                known=lambda i=i, a=a: (  # type: ignore[misc]
+                    f"'axis'[{i}] = {a} is out of valid range [0, {last}]"
+                ),
+            )
+            for i, a in enumerate(axes)
+        ]
         if len(set(chosen)) != len(chosen):
-            c.fail("each axis once", f"{axes.tolist()}")
+            twice = next(a for i, a in enumerate(chosen) if a in chosen[:i])
+            c.fail("each axis once", f"{axes.tolist()}: axis {twice} specified more than once")
     return dims
 
 
@@ -216,8 +244,13 @@ def _reverse_sequence_shape(c: ShapeContext) -> Dims:
         if not 0 <= axis < len(dims):
             c.fail(f"{name} in [0, {len(dims)})", f"{axis}", "Count axes from the front.")
     if seq == batch:
-        c.fail("seq_dim other than batch_dim", f"both {seq}")
-    size = c.merge((dims[batch],), lengths)[0]  # type: ignore[index]
+        c.fail("seq_dim other than batch_dim", f"both {seq}: batch_dim == seq_dim == {seq}")
+
+    def unlike() -> str:
+        count = d.num_elements(lengths)
+        return f"Length of seq_lengths != input.dims({batch}), ({count} vs. {dims[batch]})"
+
+    size = c.merge((dims[batch],), lengths, unlike)[0]  # type: ignore[index]
     return (*dims[:batch], size, *dims[batch + 1 :])
 
 
@@ -258,7 +291,7 @@ def _reverse_sequence(
         errors.InvalidArgumentError,
         lambda v: (
             f"ReverseSequence: expected seq_lengths in [0, {size}], the size along axis {seq}, "
-            f"got {v.tolist()}"
+            f"got {v.tolist()}: {_wrong_length(v, size, seq)}"
         ),
         lengths,
     )
@@ -269,6 +302,12 @@ def _reverse_sequence(
     per[batch] = x.shape[batch]
     length = lengths.reshape(per)
     return xp.take_along_axis(x, xp.where(place < length, length - 1 - place, place), seq)
+
+
+def _wrong_length(lengths: Array, size: int, axis: int) -> str:
+    """What a kernel says of the first length that is none."""
+    place = int(np.argmax((lengths < 0) | (lengths > size)))
+    return f"seq_lens({place}) " + ("< 0" if lengths[place] < 0 else f"> input.dims({axis})")
 
 
 @REVERSE_SEQUENCE.gradient
@@ -287,10 +326,10 @@ def _roll_shape(c: ShapeContext) -> Dims:
         if s is not None and len(s) > 1:
             c.fail(f"a scalar or vector {name}", f"shape {d.text(s)}")
     if not d.compatible(shift, axis):
-        c.fail("shift and axis of one shape", f"{d.text(shift)} and {d.text(axis)}")
+        c.merge(shift, axis, lambda: "shift and axis must have the same size")
     if dims is not None and value is not None:
         for a in value.reshape(-1):
-            c.axis(int(a), len(dims))
+            c.axis(int(a), len(dims), known=partial(str.format, "axis {} is out of range", a))
     return dims
 
 

@@ -21,9 +21,18 @@ from penstock.types.dims import Dims
 Array = Any
 
 
+def _matrix(c: ShapeContext) -> Dims:
+    return c.rank(
+        1,
+        2,
+        "paddings",
+        lambda: f"paddings must be a matrix with 2 columns: {d.bracketed(c.shape(1))}",
+    )
+
+
 def _paddings(c: ShapeContext) -> tuple[Dims, Any]:
     """The input's shape as far as paddings tell it, and the known paddings."""
-    dims, pads, value = c.shape(0), c.rank(1, 2, "paddings"), c.constant(1)
+    dims, pads, value = c.shape(0), _matrix(c), c.constant(1)
     if pads is not None and pads[1] not in (2, None):
         c.fail("paddings of shape [rank, 2]", f"shape {d.text(pads)}")
     if dims is None:

@@ -29,12 +29,15 @@ def _partition_shape(c: ShapeContext) -> list[Dims]:
     count = c.attr("num_partitions")
     if data is None or partitions is None:
         return [None] * count
-    if len(data) < len(partitions) or not d.compatible(data[: len(partitions)], partitions):
-        c.fail(
-            "data.shape to start with partitions.shape",
+    c.starts(
+        "data.shape to start with partitions.shape",
+        lambda: (
             f"data.shape must start with partitions.shape, got data.shape = {d.bracketed(data)},"
-            f" partitions.shape = {d.bracketed(partitions)}",
-        )
+            f" partitions.shape = {d.bracketed(partitions)}"
+        ),
+        data,
+        partitions,
+    )
     return [(None, *data[len(partitions) :])] * count
 
 
@@ -59,13 +62,21 @@ def _partition(ctx: KernelContext, data: Array, partitions: Array, *, num_partit
     ctx.check(
         not wrong.any(),
         errors.InvalidArgumentError,
-        lambda bad: (
-            f"partitions: expected numbers in [0, {num_partitions}), got {bad[0]}. "
-            "Raise num_partitions or correct the numbers."
+        lambda given, outside: (
+            f"partitions{_first(outside)} = {given[outside][0]} is not in [0, {num_partitions}):"
+            f" expected numbers in [0, {num_partitions}), got {given[outside][0]}. Raise"
+            " num_partitions or correct the numbers."
         ),
-        partitions[wrong],
+        partitions,
+        wrong,
     )
     return [data[partitions == i] for i in range(num_partitions)]
+
+
+def _first(mask: Array) -> str:
+    """The place of the first True, as an index."""
+    place = np.argwhere(mask)[0].tolist()
+    return f"[{','.join(map(str, place))}]" if place else ""
 
 
 @PARTITION.gradient
@@ -90,12 +101,15 @@ def _stitch_shape(c: ShapeContext) -> Dims:
         known.append(None if c.running else c.constant(i))  # kernels look at the numbers
         if indices is None or data is None:
             continue
-        if len(data) < len(indices) or not d.compatible(data[: len(indices)], indices):
-            c.fail(
-                f"data[{i}].shape to start with indices[{i}].shape",
+        c.starts(
+            f"data[{i}].shape to start with indices[{i}].shape",
+            lambda i=i, data=data, indices=indices: (  # type: ignore[misc]
                 f"data[{i}].shape = {d.bracketed(data)} does not start with indices[{i}].shape ="
-                f" {d.bracketed(indices)}",
-            )
+                f" {d.bracketed(indices)}"
+            ),
+            data,
+            indices,
+        )
         tail = c.merge(tail, data[len(indices) :])
     if tail is None:
         return None

@@ -72,7 +72,7 @@ def _by_first(keys: list[Any], moved: Array, axis: int) -> tuple[Array, Array, A
 
 UNIQUE = define_op(
     "Unique(x: T; T: type, out_idx: {int32, int64} = int32) -> y: T, idx: out_idx",
-    shape=lambda c: [(None,), c.rank(0, 1, "x")],
+    shape=lambda c: [(None,), c.rank(0, 1, "x", lambda: "unique expects a 1D vector")],
     doc=(
         "The distinct elements in the order in which they first occur, and for each element the "
         "number of its distinct one."

@@ -163,7 +163,14 @@ def _squeeze_gradient(op: Any, grad: Any) -> Any:
 
 ENSURE_SHAPE = define_op(
     "EnsureShape(input: T; shape: shape, T: type) -> output: T",
-    shape=lambda c: c.merge(c.shape(0), c.attr("shape")),
+    shape=lambda c: c.merge(
+        c.shape(0),
+        c.attr("shape"),
+        lambda: (
+            f"Shape of tensor input {d.bracketed(c.shape(0))} is not compatible with expected shape"
+            f" {d.bracketed(c.attr('shape'))}"
+        ),
+    ),
     doc="The input, after a check of its shape.",
     fallible=True,
 )

@@ -33,11 +33,15 @@ TopKV2 = namedtuple("TopKV2", ["values", "indices"])
 
 
 def _top_k_shape(c: ShapeContext) -> list[Dims]:
-    dims, k = c.rank_at_least(0, 1, "input"), c.constant(1)
+    dims, k = (
+        c.rank_at_least(0, 1, "input", lambda: "input must be >= 1-D, got shape []"),
+        c.constant(1),
+    )
     c.rank(1, 0, "k")
     size = None if k is None else int(k)
     if size is not None and size < 0:
-        c.refuse(f"Need k >= 0, got {size}")
+        known = f"Dimension size, given by scalar input 1, must be non-negative but is {size}"
+        c.refuse(c.says(f"Need k >= 0, got {size}", f"Need k >= 0, got {size}: {known}"))
     if dims is None:
         return [None, None]
     if size is not None and dims[-1] is not None and dims[-1] < size:

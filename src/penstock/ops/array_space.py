@@ -190,9 +190,13 @@ def _to_batch_dims(c: ShapeContext, block: Any, pads: Any) -> Dims:
         n = dims[1 + i]
         size = None if n is None or pads is None else n + int(pads[i].sum())
         if size is not None and size % block[i]:
+            known = c.says(
+                f"padded_shape[{i}]={size} is not divisible by block_shape[{i}]={block[i]}",
+                f"Dimension size must be evenly divisible by {block[i]} but is {size}",
+            )
             c.fail(
                 f"padded sizes that the block sizes {block.tolist()} divide",
-                f"{size} along axis {1 + i} of shape {d.text(dims)}",
+                f"{size} along axis {1 + i} of shape {d.text(dims)}: {known}",
             )
         spatial.append(None if size is None else size // int(block[i]))
     batch = None if dims[0] is None else dims[0] * int(np.prod(block))
@@ -205,7 +209,12 @@ def _to_space_dims(c: ShapeContext, block: Any, crops: Any) -> Dims:
         return _open_dims(c, dims, count)
     total = int(np.prod(block))
     if dims[0] is not None and dims[0] % total:
-        c.fail(f"a batch that {total} divides", f"{dims[0]} in shape {d.text(dims)}")
+        known = c.says(
+            f"Input batch dimension ({dims[0]}) is not divisible by product of block sizes"
+            f" ({total})",
+            f"Dimension size must be evenly divisible by {total} but is {dims[0]}",
+        )
+        c.fail(f"a batch that {total} divides", f"{dims[0]} in shape {d.text(dims)}: {known}")
     spatial: list[int | None] = []
     for i in range(count):
         n = dims[1 + i]

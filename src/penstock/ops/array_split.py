@@ -18,6 +18,11 @@ from penstock.types.dtypes import int32
 Array = Any
 
 
+def _axis(c: ShapeContext, axis: int, rank: int) -> int:
+    known = f"Dimension size, given by scalar input {axis} must be in range [{-rank}, {rank})"
+    return c.axis(axis, rank, known=lambda: c.says("", known))
+
+
 def _split_shape(c: ShapeContext) -> list[Dims]:
     num, dims, axis_value = c.attr("num_split"), c.shape(1), c.constant(0)
     c.rank(0, 0, "axis")
@@ -25,7 +30,7 @@ def _split_shape(c: ShapeContext) -> list[Dims]:
         return [None] * num
     if axis_value is None:
         return [(None,) * len(dims)] * num
-    axis = c.axis(int(axis_value.reshape(())), len(dims))
+    axis = _axis(c, int(axis_value.reshape(())), len(dims))
     size = dims[axis]
     if size is not None and size % num:
         fact = f"Dimension size must be evenly divisible by {num} but is {size}"
@@ -74,7 +79,7 @@ def _split_v_shape(c: ShapeContext) -> list[Dims]:
         return [None] * num
     if axis_value is None:
         return [(None,) * len(dims)] * num
-    axis = c.axis(int(axis_value.reshape(())), len(dims))
+    axis = _axis(c, int(axis_value.reshape(())), len(dims))
     if sizes is None:
         return [(*dims[:axis], None, *dims[axis + 1 :])] * num
     return [(*dims[:axis], n, *dims[axis + 1 :]) for n in _split_sizes(c, sizes, dims, axis)]

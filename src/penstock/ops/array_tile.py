@@ -164,7 +164,8 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     length = None if times.dims is None else times.dims[0]
     if None not in (length, data.dims[axis]) and length != data.dims[axis]:
         raise ValueError(
-            f"repeat: expected {data.dims[axis]} repeats, the size along axis {axis}, got {length}."
+            f"repeat: expected {data.dims[axis]} repeats, the size along axis {axis}, got {length}:"
+            f" Dimensions {data.dims[axis]} and {length} are not compatible."
         )
     ends = execute("Cumsum", (times, 0))
     total = execute("Sum", (times, [0]))

@@ -16,6 +16,7 @@ from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_scatter import tensor_scatter_nd_add
 from penstock.ops.array_sort import largest
+from penstock.ops.composing import rank_of
 from penstock.ops.math_cast import cast
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -124,8 +125,8 @@ def _approx_top_k_gradient(op: Any, grad: Any, _: Any) -> Any:
     """Each value's gradient goes to where the value came from."""
     x, places = op.inputs[0], op.outputs[1]
     axis = op.get_attr("reduction_dimension")
-    rank = len(x.dims)
-    if axis % rank != rank - 1:
+    rank = 0 if x.dims is None and axis == -1 else rank_of(x, "ApproxTopK's gradient")
+    if rank and axis % rank != rank - 1:
         order = [i for i in range(rank) if i != axis % rank] + [axis % rank]
         order_array = np.array(order, np.int32)
         x, places, grad = (execute("Transpose", (t, order_array)) for t in (x, places, grad))

@@ -60,8 +60,8 @@ class _Rows:
         tensor: Tensor = convert_to_tensor(value, name="elem")
         if tensor.shape.rank == 0:
             raise ValueError(
-                f"{what}: elems must be a 1+ dimensional Tensor, not a scalar. Give a tensor with "
-                "one row for each call."
+                f"{what}: Elements in elems must be 1+ dimensional Tensors, not scalars: expected a"
+                " row for each call. Give such a tensor."
             )
         return tensor
 
@@ -69,9 +69,10 @@ class _Rows:
         found = (t.dims[0] for t in self._flat if t.dims is not None)
         sizes = {n for n in found if n is not None}
         if len(sizes) > 1:
+            few, many = sorted(sizes)[0], sorted(sizes)[-1]
             raise ValueError(
-                f"{what}: expected elems with the same number of rows, got {sorted(sizes)}. Cut "
-                "them to one length."
+                f"{what}: Dimensions {few} and {many} are not compatible: expected elems with the"
+                f" same number of rows, got {sorted(sizes)}. Cut them to one length."
             )
         if sizes:
             return sizes.pop()

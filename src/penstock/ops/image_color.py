@@ -25,7 +25,7 @@ from penstock.ops.math_cast import cast, saturate_cast
 from penstock.ops.math_compare import equal
 from penstock.ops.math_division import div_no_nan, divide
 from penstock.ops.math_elementwise import rsqrt, square
-from penstock.ops.math_reduce import reduce_mean, reduce_prod
+from penstock.ops.math_reduce import reduce_mean, reduce_prod, reduce_sum
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -40,10 +40,13 @@ def _three_channels(c: ShapeContext) -> Dims:
         c.rank(1, 0, "the second input")
     late = c.running and len(c) == 1  # conversions say it themselves, by another class
     if dims is not None and (len(dims) < 1 or (dims[-1] not in (None, 3) and not late)):
+        size = dims[-1] if dims else "no"
+        known = f"input must have 3 channels but instead has {size} channels"
+        if not c.running and dims:
+            known += f": Dimension must be 3 but is {size}"
         c.fail(
             "images whose last dimension is of size 3",
-            f"shape {d.text(dims)}: input must have 3 channels but instead has"
-            f" {dims[-1] if dims else 'no'} channels",
+            f"shape {d.text(dims)}: {known}",
             "Give RGB or HSV.",
         )
     return dims
@@ -285,13 +288,10 @@ CONTRAST = define_op(
 
 
 def _images(c: ShapeContext) -> Dims:
-    dims = c.shape(0)
     c.rank(1, 0, "contrast_factor")
-    if dims is not None and len(dims) < 3:
-        c.fail(
-            "images of rank at least 3", f"shape {d.text(dims)}", "Give height, width, channels."
-        )
-    return dims
+    return c.rank_at_least(
+        0, 3, "images", lambda: f"input must be at least 3-D, got shape{d.bracketed(c.shape(0))}"
+    )
 
 
 @kernel(CONTRAST)
@@ -316,7 +316,7 @@ def _contrast_gradient(op: Any, grad: Any) -> list[Any]:
     kind = grad.dtype
     wide = add(multiply(subtract(grad, mean), cast(factor, kind)), mean)
     centered = subtract(images, reduce_mean(images, axis=[-3, -2], keepdims=True))
-    total = execute("Sum", (multiply(centered, grad), np.arange(len(images.dims), dtype=np.int32)))
+    total = reduce_sum(multiply(centered, grad))
     return [wide, cast(total, dt.float32)]
 
 

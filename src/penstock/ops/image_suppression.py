@@ -37,14 +37,17 @@ def _count(c: ShapeContext) -> None:
     boxes = c.rank(0, 2, "boxes") or (None, None)
     scores = c.rank(1, 1, "scores") or (None,)
     if boxes[1] not in (None, 4):
-        c.fail("boxes must have 4 columns", f"{boxes[1]}")
+        known = c.says("", f": Dimension must be 4 but is {boxes[1]}")
+        c.fail("boxes must have 4 columns", f"{boxes[1]}{known}")
     check_same(c, boxes[0], scores[0])
 
 
 def check_same(c: ShapeContext, boxes: int | None, scores: int | None) -> None:
     """Refuses other numbers of scores than of boxes."""
     if None not in (boxes, scores) and boxes != scores:
-        c.fail(f"a score for each of {boxes} boxes", f"{scores} scores")
+        unequal = f"Dimensions must be equal, but are {boxes} and {scores}"
+        known = c.says(f"scores has incompatible shape ({unequal})", unequal)
+        c.fail(f"a score for each of {boxes} boxes", f"{scores} scores: {known}")
 
 
 def _limits(c: ShapeContext) -> None:

@@ -21,9 +21,19 @@ Array = Any  # numpy.ndarray or a JAX tracer
 NUMBERS = "{double, float, half, complex64, complex128}"
 
 
+def matrices(c: ShapeContext) -> Dims:
+    """The shape of the first input, which holds matrices."""
+    return c.rank_at_least(
+        0,
+        2,
+        "input",
+        lambda: f"Input tensor 0 must have rank >= 2, got {len(c.shape(0) or ())}",
+    )
+
+
 def square(c: ShapeContext) -> Dims:
     """The first input, which holds square matrices; the output has its shape."""
-    dims = c.rank_at_least(0, 2, "input")
+    dims = matrices(c)
     if dims is None:
         return None
     rows, columns = dims[-2:]

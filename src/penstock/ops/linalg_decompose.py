@@ -19,7 +19,16 @@ from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_bands import band_part
 from penstock.ops.array_diag import diag, diag_part, set_diag
-from penstock.ops.linalg_common import NUMBERS, adjoint, by_matrix, chain, square, turned, wide
+from penstock.ops.linalg_common import (
+    NUMBERS,
+    adjoint,
+    by_matrix,
+    chain,
+    matrices,
+    square,
+    turned,
+    wide,
+)
 from penstock.ops.linalg_host import FEW_ROWS
 from penstock.ops.linalg_solve import inv, triangular_solve
 from penstock.ops.math_cast import cast, real
@@ -39,7 +48,7 @@ NO_FULL = (
 
 def _sides(c: ShapeContext) -> tuple[Any, int | None, int | None, int | None]:
     """Stack, rows, columns, and the smaller of these two."""
-    dims = c.rank_at_least(0, 2, "input")
+    dims = matrices(c)
     if dims is None:
         return None, None, None, None
     rows, columns = dims[-2:]

@@ -17,11 +17,12 @@ from penstock.core.lazy import jnp, lax
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_bands import band_part
+from penstock.ops.array_basics import shape_of
 from penstock.ops.array_diag import diag_part, set_diag
 from penstock.ops.array_fill import eye
-from penstock.ops.array_gather import gather
 from penstock.ops.array_join import concat
 from penstock.ops.array_sort import argsort
+from penstock.ops.conditionals import cond
 from penstock.ops.linalg_common import NUMBERS, adjoint, flat_stack, square, turned, wide
 from penstock.ops.linalg_decompose import svd
 from penstock.ops.linalg_host import identity, solved
@@ -349,15 +350,22 @@ def _is_tall(a: Any) -> bool | None:
 
 @LEAST_SQUARES.gradient
 def _least_squares_gradient(op: Any, grad: Any) -> list[Any]:
-    a, b, l2 = op.inputs
+    a, l2, tall = op.inputs[0], op.inputs[2], _is_tall(op.inputs[0])
+    if tall is not None:
+        return _least_squares_slopes(op, grad, _gram(a, tall, l2), tall)
+    sizes = execute("Shape", (a,))[-2:]
+
+    def slopes(tall: bool) -> list[Any]:
+        return _least_squares_slopes(op, grad, _gram(a, tall, l2), tall)[:2]
+
+    is_tall = execute("GreaterEqual", (sizes[0], sizes[1]))
+    return [*cond(is_tall, lambda: slopes(True), lambda: slopes(False)), None]
+
+
+def _least_squares_slopes(op: Any, grad: Any, gram: Any, tall: bool) -> list[Any]:
+    a, b, _ = op.inputs
     x = op.outputs[0]
-    tall = _is_tall(a)
-    if tall is None:
-        raise NotImplementedError(
-            f"MatrixSolveLs: expected known sizes of the matrices for the gradient, got shape "
-            f"{a.shape}. Set them with tf.ensure_shape."
-        )
-    factor = cholesky(_gram(a, tall, l2))  # which lets NaN through
+    factor = cholesky(gram)  # which lets NaN through
     if tall:
         z = cholesky_solve(factor, grad)
         error = execute("Sub", (b, matmul(a, x)))
@@ -500,7 +508,7 @@ def _parts(lower_upper: Any, perm: Any, validate_args: bool) -> tuple[Any, Any]:
 
 
 def _in_order(x: Any, order: Any) -> Any:
-    return gather(x, order, axis=-2, batch_dims=len(order.dims) - 1)
+    return execute("GatherV2", (x, order, np.int32(-2)), {"batch_dims": -1})
 
 
 def lu_solve(
@@ -525,10 +533,11 @@ def lu_solve(
     lower, upper = _parts(lower_upper, perm, validate_args)
     if validate_args and rhs.dims is not None and len(rhs.dims) < 2:
         raise ValueError("Input `rhs` must have at least 2 dimensions.")
-    lead = np.broadcast_shapes(rhs.dims[:-2], perm.dims[:-1]) if perm.dims[:-1] else ()
-    if lead:
-        rhs = execute("BroadcastTo", (rhs, np.array([*lead, *rhs.dims[-2:]], np.int32)))
-        perm = execute("BroadcastTo", (perm, np.array([*lead, perm.dims[-1]], np.int32)))
+    if perm.dims is None or len(perm.dims) > 1:
+        sizes, rows = shape_of(rhs), shape_of(perm)
+        lead = execute("BroadcastArgs", (sizes[:-2], rows[:-1]))
+        rhs = execute("BroadcastTo", (rhs, concat([lead, sizes[-2:]], 0)))
+        perm = execute("BroadcastTo", (perm, concat([lead, rows[-1:]], 0)))
     inner = triangular_solve(lower, _in_order(rhs, perm))
     return triangular_solve(upper, inner, lower=False, name=name)
 
@@ -548,8 +557,8 @@ def lu_matrix_inverse(
       A tensor of the dtype and shape of `lower_upper`.
     """
     lower_upper = convert_to_tensor(lower_upper)
-    size = lower_upper.dims[-1]
-    one = eye(size, batch_shape=list(lower_upper.dims[:-2]), dtype=lower_upper.dtype)
+    sizes = shape_of(lower_upper)
+    one = eye(sizes[-1], batch_shape=sizes[:-2], dtype=lower_upper.dtype)
     return lu_solve(lower_upper, perm, one, validate_args, name)
 
 

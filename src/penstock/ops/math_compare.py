@@ -5,7 +5,7 @@ broadcasts; Select, of compat.v1, does not, but lets a vector choose rows.
 """
 
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.lazy import jnp, lax
 from penstock.core.op_def import OpDef, define_op
-from penstock.core.shapes import ShapeContext, refuse_broadcast
+from penstock.core.shapes import ShapeContext, not_broadcast, refuse_broadcast
 from penstock.core.tensor import Tensor
 from penstock.ops.composing import composed
 from penstock.ops.factories import (
@@ -335,8 +335,22 @@ def _select_v2_shape(c: ShapeContext) -> Dims:
     try:
         return d.broadcast(c.shape(0), d.broadcast(c.shape(1), c.shape(2)))
     except ValueError:
-        listed = " vs. ".join(d.text(s) for s in c.shapes)
-        c.fail("condition, t and e that broadcast together", f"incompatible shapes {listed}")
+        _refuse_select(c)
+
+
+def _refuse_select(c: ShapeContext) -> NoReturn:
+    condition, t, e = (d.bracketed(s) for s in c.shapes)
+    try:
+        d.broadcast(c.shape(1), c.shape(2))
+        first, second = c.shape(0), d.broadcast(c.shape(1), c.shape(2))
+    except ValueError:
+        first, second = c.shape(1), c.shape(2)
+    known = c.says(
+        f"condition {condition}, then {t}, and else {e} must be broadcastable",
+        not_broadcast(first, second),
+    )
+    listed = " vs. ".join(d.text(s) for s in c.shapes)
+    c.fail("condition, t and e that broadcast together", f"incompatible shapes {listed}: {known}")
 
 
 SELECT_V2 = define_op(

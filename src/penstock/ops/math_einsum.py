@@ -18,7 +18,7 @@ from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, Tensor
 from penstock.graph.static_values import constant_value
-from penstock.ops.composing import composed
+from penstock.ops.composing import composed, concat
 from penstock.ops.math_arithmetic import conjugate
 from penstock.ops.math_matmul import matmul
 from penstock.types import dtypes as dt
@@ -36,7 +36,9 @@ def _spread(labels: str, rank: int, index: int, c: ShapeContext) -> list[str]:
     hidden = rank - len(before) - len(after)
     if hidden < 0 or (hidden and not dots):
         c.fail(
-            f"input {index} to have rank {len(labels)}", f"rank {rank} for subscripts {labels!r}"
+            f"input {index} to have rank {len(labels)}",
+            f"rank {rank} for subscripts {labels!r}: Shape must be rank {len(labels)} but is rank"
+            f" {rank}",
         )
     return [*before, *(f".{i}" for i in range(hidden, 0, -1)), *after]
 
@@ -132,13 +134,9 @@ def _unique(labels: str) -> str:
 
 
 def _restore(value: Any, reached: str, x: Any, labels: str) -> Any:
-    rank = len(x.dims) if x.dims is not None else None
-    if rank is None:
-        raise ValueError(
-            "The gradient of Einsum: expected inputs of known rank, got unknown rank. Use"
-            " set_shape."
-        )
-    axes = _axis_labels(labels, rank)
+    if x.dims is None and "..." in labels:
+        return _restore_any_rank(value, reached, x, labels)
+    axes = _axis_labels(labels, len(labels) if x.dims is None else len(x.dims))
     have = _axis_labels(
         reached, len(value.dims) if value.dims is not None else _count(reached, axes)
     )
@@ -152,6 +150,33 @@ def _restore(value: Any, reached: str, x: Any, labels: str) -> Any:
     once = list(dict.fromkeys(axes))
     value = _broadcast_labels(value, have, once, axes, shape)
     return value if once == axes else _diagonal(value, axes, shape)
+
+
+def _restore_any_rank(value: Any, reached: str, x: Any, labels: str) -> Any:
+    """As `_restore`, of an input whose ellipsis may be of any number of axes.
+
+    These are made one axis, once what was broadcast along them is summed.
+    """
+    before, _, after = labels.partition("...")
+    found = reached.replace("...", "")
+    axes, shape = [*before, ":", *after], execute("Shape", (x,))
+    end = execute("Size", (shape,)) - len(after)
+    hidden = shape[len(before) : end]
+    count = execute("Prod", (hidden, np.array([0], np.int32)), {"keep_dims": True})
+    merged = concat([shape[: len(before)], count, shape[end:]], 0)
+    have = [*found]
+    if "..." in reached:
+        places = np.array([axes.index(label) for label in found], np.int32)
+        sizes = execute("GatherV2", (merged, places, np.int32(0)))
+        wide = execute("Shape", (value,))
+        repeated = execute("BroadcastGradientArgs", (concat([hidden, sizes], 0), wide))[0]
+        value = execute("Sum", (value, repeated))
+        value = execute("Reshape", (value, concat([count, sizes], 0)))
+        have = [":", *found]
+    once = list(dict.fromkeys(axes))
+    value = _broadcast_labels(value, have, once, axes, merged)
+    value = value if once == axes else _diagonal(value, axes, merged)
+    return execute("Reshape", (value, shape))
 
 
 def _count(labels: str, axes: list[str]) -> int:
@@ -256,7 +281,7 @@ def _complete(equation: str, count: int) -> str:
     text = equation.replace(" ", "")
     inputs, arrow, output = text.partition("->")
     if not re.fullmatch(r"(?:[a-zA-Z]|\.\.\.|,)*", inputs) or inputs.count("->"):
-        raise ValueError(f"Indices have incorrect format. Received: {equation}. Use letters.")
+        raise ValueError(f"Subscripts have incorrect format: {equation}. Use letters.")
     labels = inputs.split(",")
     if len(labels) != count:
         raise ValueError(f'Got {count} inputs for equation "{equation}", expecting {len(labels)}')

@@ -52,8 +52,8 @@ def _swapped(dims: Dims, swap: bool) -> Dims:
 
 
 def _matmul_shape(c: ShapeContext) -> Dims:
-    a = _swapped(c.rank(0, 2, "a"), c.attr("transpose_a"))
-    b = _swapped(c.rank(1, 2, "b"), c.attr("transpose_b"))
+    a = _swapped(c.rank(0, 2, "a", lambda: "In[0] ndims must be >= 2"), c.attr("transpose_a"))
+    b = _swapped(c.rank(1, 2, "b", lambda: "In[1] ndims must be >= 2"), c.attr("transpose_b"))
     _inner(c, a, b)
     return (a[0], b[1])  # type: ignore[index]
 

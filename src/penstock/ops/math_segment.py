@@ -287,14 +287,21 @@ def _unsorted_shape(c: ShapeContext) -> Dims:
         )
     size = None if count is None else int(count)
     if size is not None and size < 0:
-        c.fail("num_segments >= 0", f"Input num_segments == {size} must not be negative")
+        known = c.says(
+            f"Input num_segments == {size} must not be negative",
+            f"Dimension size, given by scalar input 2, must be non-negative but is {size}",
+        )
+        c.fail("num_segments >= 0", f"{size}: {known}")
     if data is None or ids is None:
         return None
-    if len(ids) > len(data) or not d.compatible(ids, data[: len(ids)]):
-        c.fail(
-            "segment_ids whose shape starts that of data",
-            f"data.shape = {d.text(data)} does not start with segment_ids.shape = {d.text(ids)}",
-        )
+    c.starts(
+        "segment_ids whose shape starts that of data",
+        lambda: (
+            f"data.shape = {d.text(data)} does not start with segment_ids.shape = {d.text(ids)}"
+        ),
+        data,
+        ids,
+    )
     return (size, *data[len(ids) :])
 
 

@@ -44,7 +44,11 @@ def _norm_shape(c: ShapeContext) -> list[Dims]:
         if index >= 3 and not moving and (given is None or given[0] in (0, None)):
             continue
         if not d.compatible(channels, given):
-            c.fail(f"{name} with as many elements as the channels of x", f"{given} and {channels}")
+            m, n = (channels or (None,))[0], (given or (None,))[0]
+            c.fail(
+                f"{name} with as many elements as the channels of x",
+                f"{given} and {channels}: Dimensions must be equal, but are {m} and {n}",
+            )
         channels = d.merge(channels, given)
     assert channels is not None
     out = (*x[:axis], channels[0], *x[axis + 1 :])

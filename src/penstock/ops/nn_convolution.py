@@ -44,12 +44,17 @@ def conv_shape(c: ShapeContext) -> Dims:
     """The shape of a convolution's output, checked."""
     layout = c.attr("data_format")
     check_attrs(c, layout, ("strides", "dilations"))
-    image = c.rank(0, len(layout), "input")
-    kernel = c.rank(1, len(layout), "filter")
+    rank = len(layout)
+    image = c.rank(0, rank, "input", lambda: _flat(c, 0, rank, "convolution input"))
+    kernel = c.rank(1, rank, "filter", lambda: _flat(c, 1, rank, "filter"))
     assert image is not None
     assert kernel is not None
     _check_depths(c, image[channel_axis(layout)], kernel)
     return sliding_shape(c, layout, image, kernel[:-2], kernel[-1])
+
+
+def _flat(c: ShapeContext, index: int, rank: int, what: str) -> str:
+    return f"{what} must be {rank}-dimensional: {d.bracketed(c.shape(index))}"
 
 
 def _check_depths(c: ShapeContext, depth: int | None, kernel: Any) -> None:
@@ -57,9 +62,13 @@ def _check_depths(c: ShapeContext, depth: int | None, kernel: Any) -> None:
     if depth is None or inner is None:
         return
     if inner == 0 or depth % inner:
+        known = c.says(
+            f"input depth must be evenly divisible by filter depth: {depth} vs {inner}",
+            f"Depth of input ({depth}) is not a multiple of input depth of filter ({inner})",
+        )
         c.fail(
             "an input depth evenly divisible by the filter depth",
-            f"depth {depth} and filter depth {inner} (filter {d.text(kernel)})",
+            f"{known} (filter {d.text(kernel)})",
             "The filter is [sizes..., input depth / groups, output depth].",
         )
     if depth and outer is not None and outer % (depth // inner):
@@ -72,10 +81,15 @@ def _check_depths(c: ShapeContext, depth: int | None, kernel: Any) -> None:
 def _check_depth(
     c: ShapeContext, image: tuple[int | None, ...], kernel: tuple[int | None, ...]
 ) -> None:
-    if not d.compatible((image[channel_axis(c.attr("data_format"))],), (kernel[2],)):
+    depth = image[channel_axis(c.attr("data_format"))]
+    if not d.compatible((depth,), (kernel[2],)):
+        known = c.says(
+            f"input and filter must have the same depth: {depth} vs {kernel[2]}",
+            f"Dimensions must be equal, but are {depth} and {kernel[2]}",
+        )
         c.fail(
             "a filter whose third size is the input depth",
-            f"filter {d.text(kernel)} for input {d.text(image)}",
+            f"filter {d.text(kernel)} for input {d.text(image)}: {known}",
         )
 
 
@@ -138,8 +152,25 @@ def check_backprop(c: ShapeContext, layout: str, position: int, sizes: Dims) -> 
     if not d.compatible(wanted, c.shape(2)):
         c.fail(
             f"out_backprop of shape {d.text(wanted)}",
-            f"{d.text(c.shape(2))} for input {d.text(image)} and filter {d.text(kernel)}",
+            f"{d.text(c.shape(2))} for input {d.text(image)} and filter {d.text(kernel)}:"
+            f" {_other_backprop(c, layout, wanted, c.shape(2))}",
         )
+
+
+def _other_backprop(c: ShapeContext, layout: str, wanted: Any, given: Any) -> str:
+    """What a gradient of another shape is known by."""
+    pairs = list(zip(wanted, given, strict=True)) if len(wanted) == len(given) else []
+    m, n = pairs[channel_axis(layout)] if pairs else (None, None)
+    if None not in (m, n) and m != n:
+        return c.says(
+            "filter and out_backprop must have the same out_depth",
+            f"Dimensions must be equal, but are {n} and {m}",
+        )
+    for axis in spatial_axes(layout) if pairs else ():
+        m, n = pairs[axis]
+        if None not in (m, n) and m != n:
+            return f"Size of out_backprop doesn't match computed: actual = {n}, computed = {m}"
+    return "Shapes must be equal"
 
 
 def _times(a: int | None, b: int | None) -> int | None:

@@ -32,8 +32,8 @@ def _check_lengths(lengths: Array, time: int) -> None:
         raise errors.FailedPreconditionError(
             None,
             None,
-            f"sequence_length expected at most {time}, got {lengths.tolist()}. There are {time}"
-            " frames.",
+            f"sequence_length({int(np.argmax(lengths > time))}) <= {time}: expected at most as many"
+            f" as there are frames, got {lengths.tolist()}. Cut the lengths.",
         )
 
 

@@ -52,9 +52,13 @@ def _shape(c: ShapeContext) -> Dims:
     assert window is not None
     strides, rates = _space(c, "strides"), _space(c, "rates")
     if None not in (image[3], window[2]) and image[3] != window[2]:
+        known = c.says(
+            f"input and filter must have the same depth: {image[3]} vs {window[2]}",
+            f"Dimensions must be equal, but are {image[3]} and {window[2]}",
+        )
         c.fail(
             "input and filter of the same depth",
-            f"{image[3]} vs {window[2]}, input {d.text(image)} and filter {d.text(window)}",
+            f"input {d.text(image)} and filter {d.text(window)}: {known}",
         )
     sizes = [
         output_size(image[i + 1], window[i], strides[i], rates[i], c.attr("padding"), (0, 0))

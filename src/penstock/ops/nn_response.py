@@ -103,9 +103,14 @@ def _top_k_shape(c: ShapeContext) -> Dims:
     predictions, targets = c.rank(0, 2, "predictions"), c.rank(1, 1, "targets")
     assert predictions is not None
     if not d.compatible(predictions[:1], targets):
+        m, n = predictions[0], (targets or (None,))[0]
         c.refuse(
             f"First dimension of predictions {predictions[0]} must match length of targets"
             f" {targets and targets[0]}"
+            + c.says(
+                "",
+                f": Dimensions must be equal, but are {m} and {n}",
+            )
         )
     if len(c) > 2:
         c.rank(2, 0, "k")

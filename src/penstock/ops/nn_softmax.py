@@ -14,7 +14,7 @@ from penstock.core import native_softmax
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.op_def import define_op
-from penstock.core.shapes import ShapeContext
+from penstock.core.shapes import ShapeContext, not_broadcast
 from penstock.core.tensor import Tensor
 from penstock.ops import nn_attention as _attention  # noqa: F401  registers what the planner makes
 from penstock.ops.composing import expand, total
@@ -27,7 +27,7 @@ FLOATS = "{half, bfloat16, float, double}"
 
 
 def _at_least_vector(c: ShapeContext) -> Dims:
-    return c.rank_at_least(0, 1, "logits")
+    return c.rank_at_least(0, 1, "logits", lambda: "logits must have >= 1 dimension, got []")
 
 
 def _widened(xp: Any, x: Array) -> Array:
@@ -117,6 +117,8 @@ def _cross_entropy_shape(c: ShapeContext) -> list[Dims]:
         )
     except ValueError:
         sizes = f"logits_size={d.text(features)} labels_size={d.text(labels)}"
+        if not c.running:
+            sizes += f": {not_broadcast(features, labels)}"
         c.fail("logits and labels must be broadcastable", sizes)
     if both is None or len(both) != 2:
         c.fail(

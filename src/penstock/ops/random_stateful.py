@@ -20,6 +20,7 @@ from penstock.ops import random_philox as philox
 from penstock.ops.kernels import cpu_random
 from penstock.ops.random_draw import SAMPLERS, draw
 from penstock.ops.random_state import BLOCKS_PER_NUMBER, step_stream, stream_of, stream_on_host
+from penstock.types import dims as d
 from penstock.types import dtypes
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -224,10 +225,12 @@ RANDOM_SHUFFLE.not_differentiable("the order it drew is not an output")
 
 def multinomial_shape(c: ShapeContext) -> Dims:
     """[rows of logits, num_samples]."""
-    rows, classes = c.rank(0, 2, "logits")  # type: ignore[misc]
+    rows, classes = c.rank(  # type: ignore[misc]
+        0, 2, "logits", lambda: f"logits should be a matrix, got shape {d.bracketed(c.shape(0))}"
+    )
     c.rank(1, 0, "num_samples")
     if classes == 0:
-        c.fail("a positive num_classes", "logits with 0 columns")
+        c.refuse("num_classes should be positive, got 0: expected logits with columns")
     count = c.constant(1)
     if count is not None and int(count) < 0:
         c.fail("a non-negative num_samples", f"{int(count)}")

@@ -41,7 +41,10 @@ NO_GRADIENT = "its numbers do not depend on its inputs"
 def _seed(c: ShapeContext, index: int) -> None:
     dims = c.shape(index)
     if dims is not None and not d.compatible(dims, (2,)):
-        c.fail("a seed of shape [2]", f"shape {list(dims)}", "Pass two integers.")
+        known = f"seed must have shape [2], not {d.bracketed(dims)}"
+        if not c.running and len(dims) == 1:
+            known = f"Dimension must be 2 but is {dims[0]}"
+        c.fail("a seed of shape [2]", f"shape {list(dims)}: {known}", "Pass two integers.")
 
 
 def _seeded_shape(c: ShapeContext) -> Dims:

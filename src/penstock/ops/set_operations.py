@@ -64,7 +64,9 @@ def _result(c: ShapeContext, ranks: list[int | None]) -> list[Dims]:
     _check_operation(c)
     known = [r for r in ranks if r is not None]
     if any(r < 2 for r in known):
-        c.fail("inputs of rank at least 2", f"Invalid rank {min(known)}")
+        low = min(known)
+        said = c.says(f"rank {low} < 2", f"Shape must be at least rank 2 but is rank {low}")
+        c.fail("inputs of rank at least 2", f"Invalid rank {low}: {said}")
     if len(set(known)) > 1:
         c.fail("inputs of one rank", f"ranks {known[0]} and {known[1]}")
     rank = known[0] if known else None

@@ -38,12 +38,22 @@ def _inner(count: int) -> tuple[int, ...]:
 def _check_rank(c: ShapeContext, count: int) -> Dims:
     dims = c.shape(0)
     if dims is not None and len(dims) < count:
+        known = c.says("", f": Shape must be at least rank {count} but is rank {len(dims)}")
         c.fail(
             f"an input of rank at least {count}",
-            f"shape {d.text(dims)}",
+            f"shape {d.text(dims)}{known}",
             "Input must have rank of at least that; add dimensions with tf.reshape.",
         )
     return dims
+
+
+def _other_count(c: ShapeContext, given: Dims, count: int | None) -> str:
+    """What a `fft_length` of a wrong shape is known by."""
+    if given is None or len(given) != 1:
+        return f"Shape must be rank 1 but is rank {len(given or ())}"
+    return c.says(
+        f"fft_length must have shape [{count}]", f"Dimension must be {count} but is {given[0]}"
+    )
 
 
 def known_lengths(c: ShapeContext, count: int | None) -> list[int | None] | None:
@@ -55,15 +65,19 @@ def known_lengths(c: ShapeContext, count: int | None) -> list[int | None] | None
     if wrong:
         c.fail(
             f"fft_length as a vector of {count if count is not None else 'one number an axis'}",
-            f"shape {d.text(given)}",
+            f"shape {d.text(given)}: {_other_count(c, given, count)}",
             "Give a length for each transformed dimension.",
         )
     known = c.constant(1)
     if known is None:
         return None if count is None else [None] * count
-    for length in known:
+    for i, length in enumerate(known):
         if length < 0:
-            c.fail("fft_length >= 0", f"{[int(n) for n in known]}", "Lengths count samples.")
+            c.fail(
+                "fft_length >= 0",
+                f"{[int(n) for n in known]}: fft_length[{i}] must >= 0, but got: {int(length)}",
+                "Lengths count samples.",
+            )
     return [int(n) for n in known]
 
 

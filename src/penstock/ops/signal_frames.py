@@ -18,6 +18,7 @@ from penstock.ops.array_gather import gather
 from penstock.ops.array_join import concat, stack
 from penstock.ops.array_order import transpose
 from penstock.ops.array_pad import pad
+from penstock.ops.array_shape import expand_dims
 from penstock.ops.array_shape import size as size_of
 from penstock.ops.composing import scope
 from penstock.ops.debug_asserts import assert_that
@@ -238,7 +239,10 @@ def frame(
         count = maximum(0, count)
         starts = multiply(range_op(count), step)
         indices = add(reshape(starts, [-1, 1]), reshape(range_op(length), [1, -1]))
-        found = gather(signal, indices, axis=place)
+        if place:
+            found = gather(signal, indices, axis=place)
+        else:  # a gradient with respect to rows would be an IndexedSlices
+            found = gather(expand_dims(signal, 0), indices, axis=1)[0]
         return _with_known_shape(found, signal, place, samples, length, step, pad_end)
 
 

@@ -128,7 +128,14 @@ def _dense_counts_shape(c: ShapeContext) -> list[Dims]:
             f"Input must be a 1 or 2-dimensional tensor, got rank {len(values)}",
         )
     if d.num_elements(weights) and not d.compatible(values, weights):
-        c.fail("weights of the shape of values, or none", f"weights of shape {d.text(weights)}")
+        c.merge(
+            weights,
+            values,
+            lambda: (
+                "Weights and data must have the same shape. Weight shape:"
+                f" {d.bracketed(weights)}; data shape: {d.bracketed(values)}"
+            ),
+        )
     rank = None if values is None else len(values)
     return [(None, rank), (None,), (rank,)]
 

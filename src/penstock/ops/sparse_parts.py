@@ -124,6 +124,12 @@ CONCAT = define_op(
 )
 
 
+def _unlike(first: Array, other: Array, axis: int) -> str:
+    """Which size of an input is not that of the first input."""
+    place = next(i for i, n in enumerate(first) if i != axis and n != other[i])
+    return f"expected {first[place]} for dimension {place} but got {other[place]}"
+
+
 def _concat_sizes(ctx: KernelContext, xp: Any, shapes: list[Array], axis: int) -> Array:
     """The dense shape; all sizes but that of `axis` must agree."""
     first = shapes[0]
@@ -133,9 +139,9 @@ def _concat_sizes(ctx: KernelContext, xp: Any, shapes: list[Array], axis: int) -
             ((shape == first) | ~others).all(),
             errors.InvalidArgumentError,
             lambda a, b, i=i: (
-                f"expected input shapes that agree but for dimension {axis}, got "
-                f"{np.asarray(a).tolist()} and, for input {i}, {np.asarray(b).tolist()}. Use "
-                "expand_nonconcat_dims=True."
+                f"Input shapes must match: {_unlike(a, b, axis)} at position {i}: expected shapes"
+                f" that agree but for dimension {axis}, got {np.asarray(a).tolist()} and"
+                f" {np.asarray(b).tolist()}. Use expand_nonconcat_dims=True."
             ),
             first,
             shape,

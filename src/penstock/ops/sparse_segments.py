@@ -36,10 +36,11 @@ def _lookup_shape(c: ShapeContext, numbered: bool) -> Dims:
     assert indices is not None
     assert ids is not None
     if None not in (indices[0], ids[0]) and indices[0] != ids[0]:
-        c.fail(
-            "segment_ids and indices of the same size",
-            f"segment_ids and indices should have same size: {ids[0]} and {indices[0]}",
-        )
+        said = f"segment_ids and indices should have same size: {ids[0]} and {indices[0]}"
+        m, n = indices[0], ids[0]
+        unequal = f"Dimension 0 in both shapes must be equal, but are {m} and {n}."
+        unequal += f" Shapes are [{m}] and [{n}]"
+        c.fail("segment_ids and indices of the same size", c.says(said, f"{said}: {unequal}"))
     if numbered:
         c.rank(3, 0, "num_segments")
         value = c.constant(3)
@@ -99,7 +100,8 @@ def _check_rows(ctx: KernelContext, xp: Any, indices: Array, rows: int) -> None:
         ok.all(),
         errors.InvalidArgumentError,
         lambda at, found: (
-            f"indices[{int(at)}] = {int(found)} is out of range: expected a row in [0, {rows})."
+            f"indices[{int(at)}] = {int(found)} is out of range: expected rows of data. Bad:"
+            f" indices[{int(at)}] == {int(found)} out of range [0, {rows})."
         ),
         first,
         xp.asarray(indices)[first],

@@ -10,7 +10,7 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.op_def import OpDef, define_op
-from penstock.core.shapes import ShapeContext
+from penstock.core.shapes import ShapeContext, not_broadcast
 from penstock.ops.string_arrays import (
     HOST,
     array_of,
@@ -206,10 +206,8 @@ def _join_shape(c: ShapeContext) -> Dims:
         if result == ():
             result = dims
         elif not d.compatible(result, dims):
-            c.fail(
-                "inputs of one shape, or scalars",
-                f"Input shapes do not match: {d.text(result)} vs. {d.text(dims)}",
-            )
+            said = f"Input shapes do not match: {d.text(result)} vs. {d.text(dims)}"
+            c.merge(result, dims, lambda said=said: said)  # type: ignore[misc]
         else:
             result = d.merge(result, dims)
     return None if any(dims is None for dims in c.shapes) and result == () else result
@@ -277,7 +275,8 @@ def _substr_shape(c: ShapeContext) -> Dims:
     except ValueError:
         c.fail(
             "pos and len that broadcast with the input",
-            f"Incompatible shapes: {d.text(c.shape(0))} vs. {d.text(wanted)}",
+            f"Incompatible shapes: {d.text(c.shape(0))} vs. {d.text(wanted)}"
+            + c.says("", f": {not_broadcast(c.shape(0), wanted)}"),
         )
 
 

@@ -19,7 +19,7 @@ from penstock.core.kernels import host_kernel
 from penstock.core.lazy import re2
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.string_arrays import HOST, as_bytes, each, invalid, shown
+from penstock.ops.string_arrays import HOST, as_bytes, each, invalid
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 
@@ -45,9 +45,13 @@ def compiled(pattern: bytes) -> Any:
         reason = problem.args[0] if problem.args else problem
         text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
         raise invalid(
-            f"Invalid pattern: {shown(pattern, 200)}, error: {text}. Expected RE2's syntax, which"
+            f"Invalid pattern: {_readable(pattern)}, error: {text}. Expected RE2's syntax, which"
             " has neither backreferences nor look-around."
         ) from None
+
+
+def _readable(pattern: bytes) -> str:
+    return pattern.decode("utf-8", "backslashreplace")[:200]
 
 
 # ---- matching -----------------------------------------------------------------------------------

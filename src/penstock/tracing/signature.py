@@ -268,11 +268,8 @@ def _slow_key(value: Any, tensors: list[Any]) -> Any:
         tensors.append(value)
         return TensorKey(value.dtype, value.shape.dims_tuple, value.name)
     if isinstance(value, CompositeTensor):
-        return (
-            type(value),
-            _static_parts(value._type_spec),
-            *[trace_key(c, tensors) for c in nest.flatten(value, expand_composites=True)],
-        )
+        spec = value._type_spec
+        return (type(value), _static_parts(spec), *_component_keys(value, spec, tensors))
     if is_variable(value):
         return variable_key(value, tensors)
     if isinstance(value, Mapping):
@@ -299,6 +296,20 @@ def _slow_key(value: Any, tensors: list[Any]) -> Any:
             " Pass its tensors, or give its class __tf_tracing_type__."
         ) from None
     return Opaque(value) if _by_identity(value) else (type(value), value)
+
+
+def _component_keys(value: CompositeTensor, spec: TypeSpec, tensors: list[Any]) -> list[Any]:
+    """The keys of a composite's tensors, as far as its spec knows their shapes.
+
+    So the number of values of a ragged or sparse tensor is open: no two batches have as many.
+    """
+    components = nest.flatten(value, expand_composites=True)
+    specs = [] if spec._hides_types else spec.flatten()
+    plain = len(specs) == len(components) and all(type(s) is TensorSpec for s in specs)
+    if not plain or not all(isinstance(c, Tensor) for c in components):
+        return [trace_key(c, tensors) for c in components]
+    tensors += components
+    return [TensorKey(s.dtype, s.shape.dims_tuple) for s in specs]
 
 
 def _static_parts(spec: TypeSpec) -> Any:
