@@ -203,7 +203,7 @@ struct SparseProduct {
   void add(long from, long to) const {
     if (to > from)
       penstock_arrays_product(is_wide(values), at(places, 2 * from), is_wide(places), to - from, turned,
-                              at(values, from), dense.untyped_data(), width, out);
+                              at(values, from), dense.untyped_data(), inner, width, out, height);
   }
 
   // Whether rows never fall from the one before `from` on; notes a place that is outside.

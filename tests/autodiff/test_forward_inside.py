@@ -120,3 +120,19 @@ def test_tangents_are_what_jacobians_say(function, traced):
     found = (tf.function(pushed) if traced else pushed)(x)
     assert tf.is_tensor(found)
     np.testing.assert_allclose(found, tf.tensordot(slopes, tangent, 2), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "rule", [lambda g: tf.clip_by_value(g, -0.1, 0.1), lambda g: tf.clip_by_norm(g, 1.0), tf.tanh]
+)
+def test_rules_of_programs_need_not_be_linear(rule):
+    """Tangents are taken where gradients are zero, where clipping ones have their slope."""
+
+    @tf.custom_gradient
+    def clipped(x):
+        return tf.identity(x), rule
+
+    x = tf.constant([1.0, 2.0, 3.0])
+    with tf.autodiff.ForwardAccumulator(x, tf.ones([3])) as accumulator:
+        y = clipped(x)
+    np.testing.assert_allclose(accumulator.jvp(y), [1.0, 1.0, 1.0])

@@ -220,6 +220,28 @@ def test_the_number_of_values_of_ragged_and_sparse_tensors_is_open():
     assert shapes == [([None, 2], [None])]
 
 
+@pytest.mark.parametrize("reduce_retracing", [False, True])
+def test_the_shape_of_a_sparse_tensor_is_that_of_its_trace(reduce_retracing):
+    @tf.function(reduce_retracing=reduce_retracing)
+    def mean(x):
+        return tf.sparse.reduce_sum(x) / tf.cast(x.shape[0], tf.float32), tf.sparse.to_dense(x)
+
+    for rows in (2, 3, 4, 3):
+        x = tf.SparseTensor([[0, 0], [1, 1]], [1.0, 2.0], [rows, 2])
+        found, dense = mean(x)
+        assert float(found) == pytest.approx(3 / rows)
+        assert dense.shape == [rows, 2]
+
+
+def test_a_signature_for_sparse_tensors_of_any_shape():
+    spec = tf.SparseTensorSpec([None, None], tf.float32)
+    total = tf.function(tf.sparse.reduce_sum, input_signature=[spec])
+    for rows in (2, 3):
+        assert float(total(tf.SparseTensor([[0, 0]], [2.0], [rows, 2]))) == 2
+    concrete = tf.function(tf.sparse.reduce_sum).get_concrete_function(spec)
+    assert float(concrete(tf.SparseTensor([[0, 0]], [2.0], [5, 2]))) == 2
+
+
 def test_composites_in_nests_are_traced_once_for_any_number_of_values():
     function = tf.function(lambda nest: nest["a"][0] * 2)
     for row in ([1], [1, 2], [1, 2, 3]):

@@ -18,7 +18,6 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import Tensor
-from penstock.types.dtypes import variant
 from penstock.util import nest
 
 
@@ -128,7 +127,8 @@ class ForwardAccumulator:
                 self._set(output, tangent)
 
     def _push(self, record: Record, reverse: Any) -> list[Any]:
-        upstream = [_seed(o) if is_trainable(o) else None for o in record.outputs]
+        seed = "OnesLike" if record.op_def.gradient_takes_logarithms else "ZerosLike"
+        upstream = [execute(seed, (o,)) if is_trainable(o) else None for o in record.outputs]
         watched = [u for u in upstream if u is not None]
         with GradientTape() as tape:
             tape.watch(watched)
@@ -169,15 +169,6 @@ class ForwardAccumulator:
             with context.no_recording():
                 return execute("ZerosLike", (primal,))
         return found
-
-
-def _seed(output: Tensor) -> Any:
-    """A gradient of an output, for its rule to be differentiated by.
-
-    Rules that are linear in gradients take any. Some take their logarithms, and that of zero has
-    no slope; but there are no lists of ones.
-    """
-    return execute("ZerosLike" if output.dtype is variant else "OnesLike", (output,))
 
 
 def _none(record: Record, *grads: Any) -> list[None]:

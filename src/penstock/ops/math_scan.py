@@ -305,6 +305,9 @@ def _cumulative_logsumexp_gradient(op: Any, grad: Any) -> list[Any]:
     return [subtract(running(grad, "Greater"), running(negated, "Less")), None]
 
 
+CUMULATIVE_LOGSUMEXP.gradient_takes_logarithms = True
+
+
 def cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Any:

@@ -19,6 +19,7 @@ from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.core.tensor import EagerTensor, Tensor
 from penstock.tracing.variable_arguments import VariableKey, is_variable, variable_key
 from penstock.types import dims as d
+from penstock.types.composite_specs import SparseTensorSpec
 from penstock.types.spec_parts import hashable, map_parts
 from penstock.types.tensor_shape import TensorShape
 from penstock.types.tensor_spec import DenseSpec, TensorSpec
@@ -194,6 +195,16 @@ class TypeKey:
         return repr(self.kind)
 
 
+class ShapeKey(NamedTuple):
+    """Key of the shape of a value whose tensors do not show it: a sparse tensor's."""
+
+    dims: d.Dims
+
+    def accepts(self, other: "ShapeKey") -> bool:
+        """Whether a graph traced for this shape serves values of the other."""
+        return d.is_subtype(other.dims, self.dims)
+
+
 class SpecKey:
     """Key of the spec of a value whose tensors do not show the types within: a dataset's."""
 
@@ -316,7 +327,9 @@ def _static_parts(spec: TypeSpec) -> Any:
     """What a composite's spec says beside the shapes and dtypes of its tensors."""
     if spec._hides_types:
         return SpecKey(spec)
-    return hashable(tuple(map_parts(_static_part, spec._serialize())))
+    parts = hashable(tuple(map_parts(_static_part, spec._serialize())))
+    # The tensors of a sparse one do not tell the shape of the whole, which its trace has.
+    return (ShapeKey(spec.shape.dims_tuple), parts) if isinstance(spec, SparseTensorSpec) else parts
 
 
 def _static_part(part: Any) -> Any:
@@ -416,6 +429,8 @@ _APART = object()  # not None: that is part of a key
 
 
 def _relax(old: Any, new: Any) -> Any:
+    if isinstance(old, ShapeKey):  # a trace's values have the shapes of those it was made for
+        return old if old == new else _APART
     if isinstance(old, TensorKey) and isinstance(new, TensorKey):
         return _relax_tensors(old, new)
     if isinstance(old, VariableKey) and isinstance(new, VariableKey):
@@ -448,6 +463,8 @@ def accepts(known: Any, asked: Any) -> bool:
         return isinstance(asked, VariableKey) and known.accepts(asked)
     if isinstance(known, TypeKey):
         return isinstance(asked, TypeKey) and bool(asked.kind.is_subtype_of(known.kind))
+    if isinstance(known, ShapeKey):
+        return isinstance(asked, ShapeKey) and known.accepts(asked)
     if isinstance(known, SpecKey):
         return isinstance(asked, SpecKey) and bool(asked.spec.is_subtype_of(known.spec))
     if isinstance(known, tuple):
