@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "each_set.h"
@@ -101,7 +102,10 @@ int64_t first_outside(const Index *ids, int64_t number, int64_t count) {
   using Bits = std::make_unsigned_t<Index>;
   Bits largest = 0;  // of numbers without a sign, as which negative ones are the largest
   for (int64_t i = 0; i < number; ++i) largest = std::max(largest, static_cast<Bits>(ids[i]));
-  const bool outside = number > 0 && largest >= static_cast<uint64_t>(count);
+  // Above these no number of the type is inside: a negative one would be, of fewer bits than the count's.
+  const uint64_t limit = std::min(static_cast<uint64_t>(count),
+                                  static_cast<uint64_t>(std::numeric_limits<Index>::max()) + 1);
+  const bool outside = number > 0 && largest >= limit;
   for (int64_t i = 0; outside && i < number; ++i)
     if (ids[i] < 0 || ids[i] >= count) return i;
   return -1;

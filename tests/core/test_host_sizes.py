@@ -9,6 +9,7 @@ import pytest
 import penstock as tf
 from penstock.core import determinism, host_runs, native_arrays
 from penstock.core.host_sizes import single_limit
+from penstock.ops import array_pad
 from penstock.types import dtypes as dt
 
 LARGE = 100_000
@@ -99,7 +100,9 @@ def test_no_size_is_too_large_for_one_native_pass(monkeypatch):
         ("OneHot", (dt.int32, dt.int32, dt.bfloat16, dt.bfloat16)),
         ("SparseToDense", (dt.int64, dt.int64, dt.int32, dt.int32)),
     ]
-    for name, types in served if native_arrays.LIBRARY.is_in_use() else ():
+    if not native_arrays.LIBRARY.is_in_use():
+        pytest.skip("there is no native library")
+    for name, types in served:
         assert single_limit(name, types, 10) > 1 << 50
     monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
     for name, types in served:
@@ -108,9 +111,11 @@ def test_no_size_is_too_large_for_one_native_pass(monkeypatch):
 
 @pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
 @pytest.mark.parametrize("dtype", ["float32", "int16", "complex64"])
-def test_folded_paddings_on_the_host_and_compiled(dtype, mode):
+@pytest.mark.parametrize("few", [0, 1 << 14])
+def test_folded_paddings_on_the_host_and_compiled(few, dtype, mode, monkeypatch):
+    monkeypatch.setattr(array_pad, "_FEW", few)
     rng = np.random.default_rng(2)
-    for rank in range(1, 5):
+    for rank in range(1, 6):
         dims = rng.integers(2, 6, rank)
         paddings = rng.integers(0, dims, (2, rank)).T.astype(np.int32)
         paddings[rng.integers(rank)] = 0
@@ -122,6 +127,33 @@ def test_folded_paddings_on_the_host_and_compiled(dtype, mode):
         )
         assert found.shape == tuple(dims)
         np.testing.assert_array_equal(found, compiled(tf.constant(grad)).numpy())
+
+
+def test_few_parts_of_paddings_are_folded_alone(monkeypatch):
+    """Parts of parts double with each axis, so only those of two axes are taken apart."""
+    calls = []
+    folded = array_pad._folded
+    monkeypatch.setattr(array_pad, "_FEW", 0)
+    monkeypatch.setattr(array_pad, "_folded", lambda *a: (calls.append(0), folded(*a))[1])
+    tf.raw_ops.MirrorPadGrad(input=np.ones([4] * 8), paddings=[[1, 1]] * 8, mode="SYMMETRIC")
+    assert len(calls) <= 13
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.complex64])
+@pytest.mark.parametrize(
+    ("left", "right"), [((700, 2), ()), ((), (1400,)), ((40, 1), (1, 40)), ((0, 3), (3,))]
+)
+def test_quotients_of_operands_that_are_spread(left, right, dtype):
+    rng = np.random.default_rng(0)
+    x, y = (np.array(rng.integers(-2, 3, shape)).astype(dtype) for shape in (left, right))
+    with np.errstate(all="ignore"):
+        quotient = x / y
+    spread = np.broadcast_to(y, quotient.shape)
+    np.testing.assert_allclose(
+        tf.math.divide_no_nan(x, y), np.where(spread == 0, 0, quotient), rtol=1e-3
+    )
+    zero = np.broadcast_to(x, quotient.shape) == 0
+    np.testing.assert_allclose(tf.math.xdivy(x, y), np.where(zero, 0, quotient), rtol=1e-3)
 
 
 @pytest.mark.parametrize("shape", [(), (0, 3), (2, 3), (300, 300)])

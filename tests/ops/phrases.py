@@ -8,7 +8,7 @@ LATE = (tf.errors.InvalidArgumentError, tf.errors.FailedPreconditionError)
 
 
 def check_phrases(call, eager, graph):
-    """What the eager error says, and that of building a graph; None: the graph can be built."""
+    """What the eager error says, and that of building a graph, where it is not None."""
     with pytest.raises((*LATE, TypeError, ValueError)) as raised:
         call()
     assert eager in str(raised.value)

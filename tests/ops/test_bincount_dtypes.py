@@ -46,3 +46,10 @@ def test_ragged_and_sparse_values():
 def test_other_integers_are_refused(dtype):
     with pytest.raises(tf.errors.InvalidArgumentError, match=dtype):
         tf.math.bincount(tf.cast(NUMBERS, dtype))
+
+
+@pytest.mark.parametrize("dtype", [tf.uint8, tf.int8, tf.uint16, tf.uint32, tf.uint64])
+def test_ragged_rows_of_types_that_are_not_counted(dtype):
+    rows = tf.ragged.constant([[1], [2, 1]], dtype=dtype)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Tidx"):
+        tf.math.bincount(rows, axis=-1)

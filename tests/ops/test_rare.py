@@ -370,3 +370,19 @@ def test_gradients_of_volumes_windows_side_by_side(compiled, batch, padding):
     if batch:
         wanted[0, 0, 0, 0, 0] = np.nan
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("dims", [(0, 6, 7, 1), (5, 6, 7, 0), (1, 6, 7, 2)])
+def test_gradients_of_volumes_without_elements_or_windows(dims):
+    window = [1, 4, 3, 2, 1]
+
+    @tf.function(input_signature=[tf.TensorSpec([None, *dims], tf.float32)])
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            patches = tf.extract_volume_patches(x, window, window, "VALID")
+            total = tf.reduce_sum(patches)
+        return tape.gradient(total, x)
+
+    for batch in (2, 5, 0):
+        np.testing.assert_array_equal(gradient(tf.ones([batch, *dims])), np.zeros([batch, *dims]))

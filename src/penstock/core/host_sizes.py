@@ -76,12 +76,14 @@ _RULES = frozenset(
 # One native pass over indices, which XLA scatters one by one: ahead at every size.
 _EVERY = frozenset(
     """
-    InplaceAdd InplaceSub MaxPoolGradWithArgmax MirrorPadGrad
+    InplaceAdd InplaceSub MaxPoolGradWithArgmax
     SparseSegmentMeanGrad SparseSegmentMeanWithNumSegments SparseSegmentSqrtNGrad
     SparseSegmentSqrtNWithNumSegments SparseSegmentSumGrad SparseSegmentSumWithNumSegments
     SparseTensorDenseMatMul
     """.split()
 )
+# A copy and sums of its small edges, for which XLA gathers and pads the whole: the same.
+_EDGES = frozenset({"MirrorPadGrad"})
 _MOVED = frozenset({"OneHot", "SparseToDense"})  # the same of elements that are not looked at
 # Numbers of less than four bytes that NumPy computes one by one.
 _SLOW = frozenset({dt.float16, dt.bfloat16})
@@ -108,6 +110,8 @@ def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
     if name in _NATIVE:
         native = native_arrays.LIBRARY.is_in_use() and any(t in _VECTORS for t in types)
         return max(limit, _PASS if native else _SHORT)
+    if name in _EDGES:
+        return _ANY if not _VECTORS.isdisjoint(types) else limit
     if name in _EVERY and native_arrays.LIBRARY.is_in_use():
         return _ANY if not _VECTORS.isdisjoint(types) else limit
     if name in _RULES:

@@ -305,12 +305,12 @@ def _set_shape(c: ShapeContext) -> Dims:
     length = _length(low, high, dims[-2], dims[-1])  # type: ignore[arg-type]
     wanted = (*dims[:-2], length) if low == high else (*dims[:-2], high - low + 1, length)
     if not d.compatible(wanted, diag):
+        many = len(wanted) == len(diag) and low != high and wanted[-2] != diag[-2]
+        what = "The number of diagonals" if many else "The length of diagonals or of the batch"
         c.fail(
             f"a diagonal of shape {d.text(wanted)}",
-            f"shape {d.text(diag)}: Either first dimensions of diagonal don't match"
-            " input.shape[:-2], or diagonal.shape[:-1] is not equal to the longests diagonal in"
-            f" range [lower_diag_index:upper_diag_index]. Input shape: {d.bracketed(dims)} Diagonal"
-            f" shape: {d.bracketed(diag)}",
+            f"shape {d.text(diag)}: {what} is not that of k and the input. Input shape:"
+            f" {d.bracketed(dims)} Diagonal shape: {d.bracketed(diag)}",
         )
     return dims
 

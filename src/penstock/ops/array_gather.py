@@ -383,6 +383,14 @@ def _gather_nd(
     ctx: KernelContext, xp: Any, params: Array, indices: Array, *, bad_indices_policy: str
 ) -> Array:
     depth = indices.shape[-1]
+    if not params.size and math.prod(indices.shape[:-1]):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Requested more than 0 entries, but params is empty. Params shape: "
+            f"{d.text(params.shape)}: expected params with elements for indices of shape "
+            f"{d.text(indices.shape)}. Give indices without rows, or params that are not empty.",
+        )
     if not depth:
         return xp.broadcast_to(params, indices.shape[:-1] + params.shape)
     found = taken(params, indices) if xp is np else None
@@ -394,14 +402,6 @@ def _gather_nd(
             if bad_indices_policy != "IGNORE":
                 refuse_positions(ctx, indices, params.shape, "param", *rows[1:])
             return rows[0]
-    if indices.size and not params.size and bad_indices_policy != "IGNORE":
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Requested more than 0 entries, but params is empty. Params shape: "
-            f"{d.text(params.shape)}: expected params with elements for indices of shape "
-            f"{d.text(indices.shape)}. Give indices without rows, or params that are not empty.",
-        )
     places, ok = places_of(ctx, xp, indices, params.shape, bad_indices_policy, "param")
     if 0 in params.shape[:depth]:
         return xp.zeros((*indices.shape[:-1], *params.shape[depth:]), params.dtype)

@@ -19,6 +19,7 @@ from penstock.types import dims as d
 from penstock.types.dims import Dims
 
 Array = Any
+_FEW = 1 << 14  # elements up to which gradients of paddings are folded axis by axis
 
 
 def _matrix(c: ShapeContext) -> Dims:
@@ -238,7 +239,23 @@ MIRROR_PAD_GRAD = define_op(
 
 @host_kernel(MIRROR_PAD_GRAD)
 def _mirror_pad_grad_host(grad: Array, paddings: Array, *, mode: str) -> Array:
-    return _folded(grad, paddings.tolist(), int(mode == "REFLECT"))
+    pairs, offset = paddings.tolist(), int(mode == "REFLECT")
+    padded = [axis for axis, pair in enumerate(pairs) if any(pair)]
+    for axis in padded[:-2] if grad.size > _FEW else padded:  # parts of parts are many and small
+        grad = _folded_axis(grad, axis, *pairs[axis], offset)
+        pairs[axis] = [0, 0]
+    return _folded(grad, pairs, offset)
+
+
+def _folded_axis(grad: Array, axis: int, before: int, after: int, offset: int) -> Array:
+    rows = grad.swapaxes(0, axis)
+    end, size = len(rows) - after, len(rows) - after - before
+    inner = rows[before:end].copy()
+    if before:
+        inner[offset : offset + before] += rows[:before][::-1]
+    if after:
+        inner[size - offset - after : size - offset] += rows[end:][::-1]
+    return inner.swapaxes(0, axis)
 
 
 def _folded(grad: Array, pairs: list[list[int]], offset: int) -> Array:

@@ -112,9 +112,18 @@ DIV_NO_NAN = binary(
 )
 
 
+def _quotients(function: str, x: Array, y: Array) -> Array | None:
+    """`one_pass` of operands of any shapes: to spread one is a pass, to do without is five."""
+    if x.__class__ is np.ndarray and y.__class__ is np.ndarray and x.shape != y.shape:
+        if x.dtype.char not in "fd":
+            return None
+        x, y = (np.ascontiguousarray(a) for a in np.broadcast_arrays(x, y))
+    return one_pass(function, x, y)
+
+
 @kernel(DIV_NO_NAN)
 def _div_no_nan(xp: Any, x: Array, y: Array) -> Array:
-    found = one_pass("quotient_or_zero", x, y)
+    found = _quotients("quotient_or_zero", x, y)
     if found is not None:
         return found
     zero = y == 0
@@ -295,7 +304,7 @@ def _xlog1py(xp: Any, x: Array, y: Array) -> Array:
 
 @kernel(XDIVY)
 def _xdivy(xp: Any, x: Array, y: Array) -> Array:
-    found = one_pass("quotient_of_nonzero", x, y)
+    found = _quotients("quotient_of_nonzero", x, y)
     if found is not None:
         return found
     return _where_nonzero(xp, x, lambda divisor: xp.true_divide(x, divisor), y)

@@ -108,7 +108,8 @@ def _volume_patches_gradient(op: Any, grad: Any) -> Any:
         return execute("ZerosLike", (x,))
     if tuple(op.get_attr("strides")[1:4]) == tuple(sizes) and None not in x.dims[1:]:
         padding = op.get_attr("padding").decode()
-        return _put_back(x.dims, grad, sizes, padding)
+        found = None if 0 in x.dims[1:] else _put_back(x.dims, grad, sizes, padding)
+        return execute("ZerosLike", (x,)) if found is None else found
     total = int(np.prod(sizes)) * depth
     pick = np.eye(total).reshape(*sizes, depth, total).astype(x.dtype.numpy_dtype)
     attrs = {"strides": op.get_attr("strides"), "padding": op.get_attr("padding")}
@@ -116,10 +117,16 @@ def _volume_patches_gradient(op: Any, grad: Any) -> Any:
 
 
 def _put_back(dims: tuple[Any, ...], grad: Any, sizes: Sequence[int], padding: str) -> Any:
-    """The gradient of windows side by side: each element is in one of them, or in none."""
+    """The gradient of windows side by side: each element is in one of them, or in none.
+
+    None where there is no window.
+    """
     counts = [
-        output_size(n, k, k, 1, padding, (0, 0)) or 0 for n, k in zip(dims[1:4], sizes, strict=True)
+        max(output_size(n, k, k, 1, padding, (0, 0)) or 0, 0)
+        for n, k in zip(dims[1:4], sizes, strict=True)
     ]
+    if 0 in counts:
+        return None
     split = execute("Reshape", (grad, np.array([-1, *counts, *sizes, dims[4]], np.int32)))
     turned = execute("Transpose", (split, np.array([0, 1, 4, 2, 5, 3, 6, 7], np.int32)))
     whole = [count * size for count, size in zip(counts, sizes, strict=True)]

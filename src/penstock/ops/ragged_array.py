@@ -467,7 +467,8 @@ def sparse_bincount(
 
 
 def _minus_one(kind: Any) -> Any:
-    return np.full(1, -1, kind.numpy_dtype)
+    dtype = kind.numpy_dtype
+    return np.full(1, -1 if dtype.kind == "i" else 0, dtype)  # those without a sign are refused
 
 
 def as_number(value: Any) -> Tensor:

@@ -30,6 +30,7 @@ from penstock.ops.sparse_common import (
     places_of_rows,
     position,
     refuse_outside,
+    strides_of,
 )
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -225,14 +226,13 @@ def _to_dense(
     *,
     validate_indices: bool,
 ) -> Array:
-    sizes = tuple(shape.tolist())
-    result = np.full(sizes, default[()], values.dtype)
+    strides_of(np.maximum(shape, 1))  # refuses shapes of too many elements
+    result = np.full(tuple(shape.tolist()), default[()], values.dtype)
     if native_sparse.put(result, _matrix(indices), values, validate_indices):
         return result
-    places, dims = _places(ctx, np, indices, shape, validate_indices)
-    result = np.full(math.prod(dims), default[()], values.dtype)
-    result[places] = values
-    return result.reshape(dims)
+    places, _ = _places(ctx, np, indices, shape, validate_indices)
+    result.reshape(-1)[places] = values
+    return result
 
 
 @compiled_kernel(TO_DENSE)
