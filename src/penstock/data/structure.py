@@ -84,7 +84,7 @@ def _as_leaf(value: Any, spec: Any = None) -> Any:
         known = type_spec_or_none(value)
         if known is not None and not isinstance(known, (TensorSpec, VariableSpec)):
             return value
-    dtype = spec.dtype if isinstance(spec, TensorSpec) else None
+    dtype: Any = spec.dtype if isinstance(spec, TensorSpec) else None
     if dtype is None and isinstance(value, list):
         dtype = _of_arrays(value)
     return convert_to_tensor(value, dtype)

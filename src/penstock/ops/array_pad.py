@@ -242,7 +242,8 @@ def _mirror_pad_grad_host(grad: Array, paddings: Array, *, mode: str) -> Array:
     pairs, offset = paddings.tolist(), int(mode == "REFLECT")
     padded = [axis for axis, pair in enumerate(pairs) if any(pair)]
     for axis in padded[:-2] if grad.size > _FEW else padded:  # parts of parts are many and small
-        grad = _folded_axis(grad, axis, *pairs[axis], offset)
+        before, after = pairs[axis]
+        grad = _folded_axis(grad, axis, before, after, offset)
         pairs[axis] = [0, 0]
     return _folded(grad, pairs, offset)
 
