@@ -233,6 +233,36 @@ def test_the_shape_of_a_sparse_tensor_is_that_of_its_trace(reduce_retracing):
         assert dense.shape == [rows, 2]
 
 
+def test_relaxed_traces_do_not_know_how_many_rows_there_are():
+    shapes = []
+
+    @tf.function(reduce_retracing=True)
+    def mean(x):
+        shapes.append(x.shape.as_list())
+        rows = tf.shape(x.row_lengths())[0] if x.shape[0] is None else x.shape[0]
+        return tf.reduce_sum(x.values) / tf.cast(rows, tf.float32)
+
+    rows = [[1.0], [2.0, 3.0], [4.0], [5.0]]
+    found = [float(mean(tf.ragged.constant(rows[:n]))) for n in (1, 2, 3, 4)]
+    assert found == [1, 3, pytest.approx(10 / 3), 3.75]
+    assert shapes == [[1, None], [None, None]]
+
+
+def test_relaxed_traces_of_ragged_rows_of_other_widths():
+    shapes = []
+
+    @tf.function(reduce_retracing=True)
+    def total(x):
+        shapes.append(x.shape)
+        return tf.reduce_sum(x.flat_values)
+
+    for flat in ([[1.0, 2.0]], [[3.0, 4.0, 5.0]], [[6.0]], [7.0]):
+        x = tf.RaggedTensor.from_row_splits(tf.constant(flat), [0, 1])
+        assert float(total(x)) == np.sum(flat)
+    assert [s.as_list() for s in shapes[:2]] == [[1, None, 2], [1, None, None]]
+    assert shapes[2].rank is None
+
+
 def test_a_signature_for_sparse_tensors_of_any_shape():
     spec = tf.SparseTensorSpec([None, None], tf.float32)
     total = tf.function(tf.sparse.reduce_sum, input_signature=[spec])

@@ -20,6 +20,7 @@ from penstock.core.tensor import EagerTensor, Tensor
 from penstock.tracing.variable_arguments import VariableKey, is_variable, variable_key
 from penstock.types import dims as d
 from penstock.types.composite_specs import SparseTensorSpec
+from penstock.types.ragged_spec import RaggedTensorSpec
 from penstock.types.spec_parts import hashable, map_parts
 from penstock.types.tensor_shape import TensorShape
 from penstock.types.tensor_spec import DenseSpec, TensorSpec
@@ -381,7 +382,8 @@ def substitute(
         with context.graph_scope(outer):
             components = nest.flatten(arguments, expand_composites=True)
         parts = [inside(c) for c in components]
-        return nest.pack_sequence_as(arguments, parts, expand_composites=True)
+        form = _opened(arguments._type_spec, parts) or arguments
+        return nest.pack_sequence_as(form, parts, expand_composites=True)
     if isinstance(arguments, TypeSpec):
         return arguments.from_tensors(iter([replacement(spec) for spec in arguments.flatten()]))
     if isinstance(arguments, Mapping):
@@ -398,6 +400,18 @@ def substitute(
     if nest.is_nested(arguments):
         return nest.pack_sequence_as(arguments, [inside(a) for a in nest.flatten(arguments)])
     return arguments
+
+
+def _opened(spec: TypeSpec, parts: list[Any]) -> TypeSpec | None:
+    """The spec of ragged tensors of any size where parts know less of theirs, else None."""
+    if not isinstance(spec, RaggedTensorSpec) or spec.shape.rank is None:
+        return None
+    pairs = list(zip(parts, spec.flatten(), strict=True))
+    if all(isinstance(p, Tensor) and d.is_subtype(p.dims, s.shape.dims_tuple) for p, s in pairs):
+        return None
+    flat = getattr(parts[0], "dims", None)
+    sizes = None if flat is None else [None] * (spec.ragged_rank + len(flat))
+    return RaggedTensorSpec(sizes, spec.dtype, spec.ragged_rank, spec.row_splits_dtype)
 
 
 def _rebuild_mapping(like: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
