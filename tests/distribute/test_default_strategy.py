@@ -1,7 +1,6 @@
 """The strategy of programs that enter none: one replica, which every answer is about."""
 
 import copy
-import threading
 
 import numpy as np
 import pytest
@@ -84,38 +83,6 @@ def test_merge_calls_are_across_replicas():
         assert entered is None
         assert place()[0] == "ReplicaContext"
     assert place()[0] == "DefaultReplicaContext"
-
-
-def test_functions_go_on_where_they_are_traced():
-    seen = []
-
-    @tf.function
-    def f(x):
-        seen.append(place()[:2])
-        return x
-
-    f(tf.constant(1))
-    STRATEGY.run(f, (tf.constant(1.0),))
-    D.get_replica_context().merge_call(lambda s: f(tf.constant([1.0])))
-    with tf.Graph().as_default():
-        seen.append(place()[:2])
-    assert seen == [
-        ("DefaultReplicaContext", False),
-        ("ReplicaContext", False),
-        ("none", True),
-        ("DefaultReplicaContext", False),
-    ]
-
-    def in_thread():
-        seen.append(place()[:2])
-
-    def run():
-        thread = threading.Thread(target=in_thread)
-        thread.start()
-        thread.join()
-
-    STRATEGY.run(run)
-    assert seen[-1] == ("DefaultReplicaContext", False)
 
 
 def test_steps_are_converted_as_the_function_around_them():

@@ -51,6 +51,8 @@ _thread = _Thread()
 class DefaultStrategy(Strategy):
     """The strategy of programs that enter none."""
 
+    _is_default = True
+
     def __init__(self) -> None:
         super().__init__(DefaultExtended(self))
 

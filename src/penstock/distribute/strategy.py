@@ -35,6 +35,8 @@ class StrategyBase:
       extended: the strategy's `StrategyExtended`.
     """
 
+    _is_default = False
+
     def __init__(self, extended: Any) -> None:
         if not hasattr(extended, "_container_strategy"):
             raise AttributeError(
