@@ -56,6 +56,9 @@ class DefaultStrategy(Strategy):
     def __init__(self) -> None:
         super().__init__(DefaultExtended(self))
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "DefaultStrategy":
+        return self  # of which there is one
+
 
 class DefaultReplicaContext(ReplicaContext):
     """The replica that a program is in outside every scope."""
@@ -73,6 +76,12 @@ class DefaultReplicaContext(ReplicaContext):
                 f" replica, got {'one of `run`' if here.replica else 'cross-replica context'}. Call"
                 " tf.distribute.get_replica_context() where it is used."
             )
+
+    def __copy__(self) -> "DefaultReplicaContext":
+        return self  # of which there is one
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "DefaultReplicaContext":
+        return self
 
     def _reduced(self, operation: ReduceOp, flat: list[Any]) -> list[Any]:
         return flat
@@ -111,10 +120,10 @@ class DefaultExtended(StrategyExtendedV1):
         return value
 
     def _broadcast_to(self, tensor: Any, destinations: Any) -> Any:
-        if destinations is None:
+        if destinations is None or isinstance(destinations, list | tuple):
             raise AssertionError(
-                "broadcast_to: expected `destinations` to be a variable or devices, got None. Pass"
-                " the variable that the value is for."
+                "broadcast_to: expected `destinations` to be a variable, a tensor or a device,"
+                f" got {destinations!r}. Pass the variable that the value is for."
             )
         raise NotImplementedError(
             f"broadcast_to: expected a strategy of several devices, got {destinations!r} with the"
