@@ -3,10 +3,11 @@
 `state` is thread-local. `state.graph` is the graph that operations are added to, or None when they
 run at once; `state.recorders` are the tapes and accumulators that see every operation, innermost
 last; `state.device` is the requested device of eager operations; `state.observer` looks at, and may
-replace, the outputs of every operation; `state.marks_traces` is true when a function called here may
-need a trace of its own: for the observer, or for a place that a package has noted. `state.plain` is true when an eager operation needs no
-attention beyond its kernel (no graph, recorder, observer or device scope): hot wrappers test only
-that. While a watcher of all threads is set (a profile), it is false in every one of them.
+replace, the outputs of every operation. `state.marks_traces` is true when a function called here
+may need a trace of its own: for the observer, or for a place that a package has noted.
+`state.plain` is true when an eager operation needs no attention beyond its kernel (no graph,
+recorder, observer or device scope): hot wrappers test only that. While a watcher of all threads is
+set (a profile), it is false in every one of them.
 
 Graphs keep their own scopes (names, devices, control inputs); this module does not know them.
 """

@@ -19,10 +19,14 @@ from penstock.graph.func_graph import FuncGraph
 
 
 class Entry(NamedTuple):
-    """A place that the program is in: across replicas where `replica` is None."""
+    """A place that the program is in: across replicas where `replica` is None.
+
+    The scope that it belongs to is kept, so that one which nobody else holds is not left early.
+    """
 
     strategy: Any
     replica: Any
+    scope: Any = None
 
 
 class _Thread(threading.local):

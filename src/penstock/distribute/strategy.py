@@ -30,6 +30,7 @@ from penstock.util import nest
 
 # Any: functions of the program's, and values and datasets of any structure.
 
+HERE = "/device:CPU:0"  # where results go if nothing is said
 _reduce_sum = dispatch.dispatching(math_reduce.reduce_sum, "penstock", "reduce_sum")
 
 
@@ -117,7 +118,7 @@ class StrategyBase:
         self._extended._require_cross_replica()
         if axis is not None:
             value = _over_dimension(operation, value, axis)
-        return self._extended._reduce_to(operation, value, None)
+        return self._extended._reduce_to(operation, value, HERE, None)
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
         """The values of this process's replicas."""
@@ -132,7 +133,7 @@ class StrategyBase:
           dataset: its elements are for all replicas.
           options: how it is spread.
         """
-        return self._extended._distribute_dataset(dataset, options)
+        return self._extended._experimental_distribute_dataset(dataset, options)
 
     def distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None
@@ -178,7 +179,9 @@ class StrategyBase:
                 f" {replication_mode!r}. Leave it out."
             )
         with self.scope():
-            return self._extended._make_input_fn_iterator(input_fn, replication_mode)
+            return self._extended._make_input_fn_iterator(
+                input_fn, replication_mode=replication_mode
+            )
 
     @deprecated("Use `run`.")
     def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:
@@ -215,13 +218,14 @@ class StrategyBase:
         cluster_spec: Any = None,
         task_type: str | None = None,
         task_id: int | None = None,
-    ) -> None:
-        """Tells the strategy which task of a cluster this is; there is none to tell."""
+    ) -> Any:
+        """Tells the strategy which task of a cluster this is."""
+        return self._extended._configure(session_config, cluster_spec, task_type, task_id)
 
     @deprecated("Use `tf.distribute.cluster_resolver`.")
     def update_config_proto(self, config_proto: Any) -> Any:
-        """The settings of sessions that the strategy wants: those it was given."""
-        return config_proto
+        """The settings of sessions that the strategy wants, from those that it is given."""
+        return self._extended._update_config_proto(config_proto)
 
     @deprecated("Use `strategy.extended.colocate_vars_with`.")
     def colocate_vars_with(self, colocate_with_variable: Any) -> Any:
@@ -278,7 +282,7 @@ class Strategy(StrategyBase):
                 "Strategy.gather: expected dense tensors, got tf.IndexedSlices. Pass"
                 " tf.convert_to_tensor(value)."
             )
-        return self._extended._gather(value, axis)
+        return self._extended._gather_to(value, HERE, axis)
 
     def experimental_distribute_values_from_function(self, value_fn: Callable[..., Any]) -> Any:
         """A value for each replica.
@@ -286,7 +290,7 @@ class Strategy(StrategyBase):
         Args:
           value_fn: called with a `ValueContext`.
         """
-        return self._extended._distribute_values_from_function(value_fn)
+        return self._extended._experimental_distribute_values_from_function(value_fn)
 
 
 class StrategyV1(StrategyBase):

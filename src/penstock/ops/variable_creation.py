@@ -7,7 +7,7 @@ innermost first.
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from penstock.core.context import state
@@ -27,6 +27,7 @@ from penstock.types.tensor_shape import TensorShape
 
 Creator = Callable[..., Any]
 _numbers = itertools.count()
+_HINTS = ("use_resource", "distribute_strategy", "colocate_with")  # that strategies may add
 
 
 class _Creators(threading.local):
@@ -54,10 +55,31 @@ def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
 
 def create(default: Creator, kwargs: dict[str, Any]) -> Any:
     """The variable that the creators in force make; `default(**kwargs)` when there are none."""
-    chain = default
+    if not _creators.stack:
+        return default(**kwargs)
+    chain = _without_hints(default, kwargs.keys())
     for creator in _creators.stack:
         chain = _link(creator, chain)
     return chain(**kwargs)
+
+
+def _without_hints(default: Creator, asked: Collection[str]) -> Creator:
+    """What makes a variable at last, told by creators of strategies what it has no use for.
+
+    Args:
+      default: takes the arguments that were asked for.
+      asked: their names.
+    """
+    asked = frozenset(asked)
+
+    def make(**kwargs: Any) -> Any:
+        hints = {name: kwargs.pop(name) for name in _HINTS if name in kwargs.keys() - asked}
+        made = default(**kwargs)
+        if hints.get("distribute_strategy") is not None:
+            made._distribute_strategy = hints["distribute_strategy"]
+        return made
+
+    return make
 
 
 def _link(creator: Creator, following: Creator) -> Creator:
