@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import threading
 
 import pytest
 
@@ -200,6 +201,24 @@ def test_a_scope_that_nobody_holds_is_not_left():
     assert place() == ACROSS
     assert own.extended.variable_created_in_scope(tf.Variable(1.0))
     stack.current().scope.__exit__(None, None, None)
+
+
+def test_scopes_that_are_dropped_open_change_nothing_elsewhere():
+    own = Own()
+    creators = [tf.variable_creator_scope(lambda following, **kwargs: following(**kwargs))]
+
+    def leave_open():
+        creators[0].__enter__()
+        Own().scope().__enter__()
+
+    thread = threading.Thread(target=leave_open)
+    thread.start()
+    thread.join()
+    with own.scope():
+        creators.clear()
+        gc.collect()
+        assert own.extended.variable_created_in_scope(tf.Variable(1.0))
+    assert not own.extended.variable_created_in_scope(tf.Variable(1.0))
 
 
 def test_a_strategy_for_the_rest_of_the_program():

@@ -37,20 +37,29 @@ class _Creators(threading.local):
 _creators = _Creators()
 
 
-@contextlib.contextmanager
-def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
+class _Scope(contextlib.ContextDecorator):
+    """A scope with one more creator; one that is dropped without being left changes nothing."""
+
+    def __init__(self, creator: Creator) -> None:
+        self._creator = creator
+        self._before: list[tuple[Creator, ...]] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_creators.stack)
+        _creators.stack = (*_creators.stack, self._creator)
+
+    def __exit__(self, *problem: object) -> None:
+        _creators.stack = self._before.pop()
+
+
+def variable_creator_scope(variable_creator: Creator) -> contextlib.AbstractContextManager[None]:
     """A scope in which new variables are made by `variable_creator(next_creator, **kwargs)`.
 
     Args:
       variable_creator: may change the arguments, call `next_creator(**kwargs)` and wrap what it
         returns.
     """
-    before = _creators.stack
-    _creators.stack = (*before, variable_creator)
-    try:
-        yield
-    finally:
-        _creators.stack = before
+    return _Scope(variable_creator)
 
 
 def create(default: Creator, kwargs: dict[str, Any]) -> Any:
