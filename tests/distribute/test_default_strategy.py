@@ -482,4 +482,14 @@ def test_descriptions():
         D.ReplicaContext(STRATEGY, "a")
     number = tf.Variable(3)
     assert D.ReplicaContext(STRATEGY, number).replica_id_in_sync_group is number
-    assert not hasattr(tf.compat.v1.distribute.Strategy, "gather")
+
+
+def test_the_first_generation_lacks_what_came_later():
+    first = tf.compat.v1.distribute
+    assert not hasattr(first.Strategy, "gather")
+    for name in ("DistributedDataset", "DistributedIterator", "DistributedValues", "InputOptions"):
+        assert hasattr(tf.compat.v2.distribute, name)
+        assert not hasattr(first, name)
+        assert name not in dir(first)
+    assert not hasattr(first.experimental, "ValueContext")
+    assert first.InputContext is D.InputContext
