@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,14 @@ def tree(table: Table) -> dict[str, dict[str, tuple[str, str]]]:
     return modules
 
 
-def split(table: Table) -> tuple[Table, Table]:
-    """Return the names under the package, and those under compat.v1 without that prefix."""
+def split(table: Table, hidden: Collection[str] = ()) -> tuple[Table, Table]:
+    """Return the names under the package, and those under compat.v1 without that prefix.
+
+    What is `hidden`, named with the prefix, is not under compat.v1.
+    """
     plain = {n: p for n, p in table.items() if not n.startswith(("compat.v1.", "compat.v2."))}
     first = {n: p for n, p in plain.items() if not n.startswith("compat.")}
+    first = {n: p for n, p in first.items() if f"{V1}.{n}" not in hidden}
     first |= {n.removeprefix(V1 + "."): p for n, p in table.items() if n.startswith(V1 + ".")}
     return plain, first
 
@@ -96,7 +101,7 @@ def files() -> dict[Path, str]:
     found = {NAMES: "".join(f"{name}\n" for name in sorted(namespace.TABLE))}
     found[PACKAGE / "_stubs" / "__init__.pyi"] = HEADER
     found[PACKAGE / "_stubs" / "raw_ops.pyi"] = raw_ops(raw.names(), raw.function)
-    for root, table in zip(("", V1), split(namespace.TABLE), strict=True):
+    for root, table in zip(("", V1), split(namespace.TABLE, namespace.HIDDEN), strict=True):
         modules = tree(table)
         for prefix in modules:
             text = render(root, prefix, modules)

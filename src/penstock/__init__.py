@@ -21,6 +21,7 @@ _PACKAGES_WITH_PUBLIC_NAMES = (
     "compat",
     "config",
     "data",
+    "distribute",
     "errors",
     "profiler",
     "summary",

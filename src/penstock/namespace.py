@@ -38,7 +38,15 @@ def _collect() -> dict[str, tuple[str, str]]:
     return table
 
 
+def _collect_hidden() -> frozenset[str]:
+    """The names that `compat.v1` does not take from the second generation."""
+    families = (info.name for info in pkgutil.iter_modules(exports.__path__))
+    modules = [importlib.import_module(f"{exports.__name__}.{name}") for name in families]
+    return frozenset(V1 + name for module in modules for name in getattr(module, "V2_ONLY", ()))
+
+
 TABLE = _collect()
+HIDDEN = _collect_hidden()
 _modules: dict[str, set[str]] = {}
 
 
@@ -90,7 +98,7 @@ def _is_module(name: str) -> bool:
 
 def _is_listed(prefix: str, name: str) -> bool:
     full = f"{prefix}.{name}" if prefix else name
-    return full in TABLE or plain_name(full) in TABLE
+    return full in TABLE or (full not in HIDDEN and plain_name(full) in TABLE)
 
 
 def find(prefix: str, name: str) -> Any:
@@ -100,7 +108,7 @@ def find(prefix: str, name: str) -> Any:
       AttributeError: there is no such public name.
     """
     full = _one_generation(f"{prefix}.{name}" if prefix else name)
-    entry = TABLE.get(full) or TABLE.get(plain_name(full))
+    entry = TABLE.get(full) or (None if full in HIDDEN else TABLE.get(plain_name(full)))
     if entry is not None:
         value = _attribute(*entry)
         if isinstance(value, types.FunctionType) and entry[0].startswith(dispatch.PREFIX):
@@ -137,7 +145,7 @@ def names_of(prefix: str) -> set[str]:
     )
     if plain_name(prefix) == "raw_ops":
         found |= set(importlib.import_module("penstock.ops.raw").names())
-    return {n for n in found if n}
+    return {n for n in found if n and f"{prefix}.{n}" not in HIDDEN}
 
 
 _made: dict[str, types.ModuleType] = {}

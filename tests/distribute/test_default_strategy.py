@@ -1,7 +1,7 @@
 """The strategy of programs that enter none: one replica, which every answer is about."""
 
 import copy
-import threading
+import pickle
 
 import numpy as np
 import pytest
@@ -86,38 +86,6 @@ def test_merge_calls_are_across_replicas():
     assert place()[0] == "DefaultReplicaContext"
 
 
-def test_functions_go_on_where_they_are_traced():
-    seen = []
-
-    @tf.function
-    def f(x):
-        seen.append(place()[:2])
-        return x
-
-    f(tf.constant(1))
-    STRATEGY.run(f, (tf.constant(1.0),))
-    D.get_replica_context().merge_call(lambda s: f(tf.constant([1.0])))
-    with tf.Graph().as_default():
-        seen.append(place()[:2])
-    assert seen == [
-        ("DefaultReplicaContext", False),
-        ("ReplicaContext", False),
-        ("none", True),
-        ("DefaultReplicaContext", False),
-    ]
-
-    def in_thread():
-        seen.append(place()[:2])
-
-    def run():
-        thread = threading.Thread(target=in_thread)
-        thread.start()
-        thread.join()
-
-    STRATEGY.run(run)
-    assert seen[-1] == ("DefaultReplicaContext", False)
-
-
 def test_steps_are_converted_as_the_function_around_them():
     def step(x):
         if x > 0:
@@ -193,7 +161,11 @@ def test_reduce_takes_what_it_can_reduce():
         (None, 1, 0, TypeError, "got None of NoneType"),
         (3, 1, 0, TypeError, "got 3 of int"),
         (SUM, [1, 2], [0], TypeError, r"got the list \[0\]"),
-        (SUM, [1, 2], 0, TypeError, "got a list"),
+        (MEAN, [1, 2], 0, AttributeError, "got a list"),
+        (SUM, [{"a": 1}], 0, TypeError, "got a list"),
+        (SUM, [True], 0, TypeError, "got bool"),
+        (SUM, [[1], [2, 3]], 0, ValueError, "shape"),
+        (SUM, tf.sparse.from_dense([1.0]), 0, TypeError, "got a SparseTensor"),
         (SUM, {"a": 1}, 0, TypeError, "got a dict"),
         (SUM, np.array(["a"]), 0, TypeError, "got string"),
         (SUM, np.array([True]), 0, TypeError, "got bool"),
@@ -205,6 +177,110 @@ def test_reduce_takes_what_it_can_reduce():
 def test_reduce_refuses(operation, value, axis, error, words):
     with pytest.raises(error, match=words):
         STRATEGY.reduce(operation, value, axis=axis)
+
+
+@pytest.mark.parametrize(
+    ("value", "axis", "total"),
+    [
+        ([1.0, 2.0], 0, 3.0),
+        ((1.0, 2.0), -1, 3.0),
+        ([[1, 2], [3, 4]], 0, [4, 6]),
+        ([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])], 1, [3.0, 7.0]),
+        ([], 0, 0.0),
+        ((), (), []),
+    ],
+)
+def test_lists_are_added(value, axis, total):
+    result = STRATEGY.reduce(SUM, value, axis=axis)
+    np.testing.assert_array_equal(result, total)
+    np.testing.assert_array_equal(
+        STRATEGY.reduce(MEAN, value, axis=()), np.asarray(value, np.float64)
+    )
+
+
+def test_means_over_no_dimension_and_over_unknown_ranks():
+    for dtype, mean in (("int8", "float32"), ("int32", "float64"), ("float16", "float16")):
+        result = STRATEGY.reduce(MEAN, tf.ones([2, 2], dtype), axis=())
+        assert result.dtype.name == mean
+        np.testing.assert_array_equal(result, np.ones([2, 2]))
+    x = tf.reshape(tf.range(24.0), [2, 3, 4])
+    for axis in (-1, (), (0, -1), (-1, -2), 0, -3):
+
+        @tf.function(input_signature=[tf.TensorSpec(None)])
+        def unknown(x, axis=axis):
+            return STRATEGY.reduce(MEAN, x, axis=axis)
+
+        np.testing.assert_allclose(unknown(x), np.mean(x.numpy(), axis=axis), rtol=1e-6)
+    for axis in (3, -4):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="reduction dimension"):
+            tf.function(
+                lambda x, axis=axis: STRATEGY.reduce(MEAN, x, axis=axis),
+                input_signature=[tf.TensorSpec(None)],
+            )(x)
+
+
+def test_means_of_ragged_tensors():
+    ragged = tf.ragged.constant([[1.0], [2.0, 3.0]])
+    for axis in (1, -1, (0, 1), (1,)):
+        with pytest.raises(ValueError, match=r"axis 1 .* not uniform"):
+            STRATEGY.reduce(MEAN, ragged, axis=axis)
+    np.testing.assert_array_equal(STRATEGY.reduce(SUM, ragged, axis=1), [1, 5])
+    deep = tf.ragged.constant([[[1.0], []], [[2.0, 3.0]]])
+    with pytest.raises(ValueError, match=r"axis 2 .* not uniform"):
+        STRATEGY.reduce(MEAN, deep, axis=-1)
+    inner = tf.RaggedTensor.from_row_lengths(tf.ones([3, 2]), [1, 2])
+    assert STRATEGY.reduce(MEAN, inner, axis=2).to_list() == [[1.0], [1.0, 1.0]]
+    uniform = tf.RaggedTensor.from_uniform_row_length(tf.range(4.0), 2)
+    np.testing.assert_array_equal(STRATEGY.reduce(MEAN, uniform, axis=1), [0.5, 2.5])
+
+    @tf.function(input_signature=[tf.RaggedTensorSpec([None, None])])
+    def traced(x):
+        return STRATEGY.reduce(MEAN, x, axis=1)
+
+    with pytest.raises(ValueError, match="not uniform"):
+        traced(ragged)
+
+
+def test_ragged_tensors_are_what_replicas_give_back():
+    ragged = tf.ragged.constant([[1.0], [2.0, 3.0]])
+
+    def step():
+        replica = D.get_replica_context()
+        summed = replica.all_reduce(SUM, {"a": ragged})["a"]
+        return summed, replica.all_reduce(MEAN, ragged), replica.all_gather(ragged, 0)
+
+    for call in (step, lambda: STRATEGY.run(step), tf.function(step)):
+        for result in call():
+            assert result.to_list() == [[1.0], [2.0, 3.0]]
+
+
+def test_replicas_reduce_where_they_are():
+    outer = D.get_replica_context()
+    other = D.ReplicaContext(STRATEGY, 0)
+    for value in ([], [tf.constant(1)]):
+        for ask in (
+            lambda r, value=value: r.all_reduce(SUM, value),
+            lambda r, value=value: r.all_gather(value, 0),
+        ):
+            with pytest.raises(RuntimeError, match="get_replica_context"):
+                STRATEGY.run(lambda ask=ask: ask(outer))
+            with pytest.raises(RuntimeError, match="cross-replica"):
+                outer.merge_call(lambda s, ask=ask: ask(outer))
+            with pytest.raises(RuntimeError, match="one of another"):
+                ask(other)
+    with pytest.raises(ValueError, match="got 'bad'"):
+        other.all_reduce("bad", [])
+
+
+def test_there_is_one_default_strategy():
+    with pytest.raises(RuntimeError, match="Must only deepcopy"):
+        copy.copy(STRATEGY)
+    replica = D.get_replica_context()
+    for value in (STRATEGY, replica, STRATEGY.extended):
+        with pytest.raises(TypeError, match="cannot pickle"):
+            pickle.dumps(value)
+    assert copy.deepcopy([STRATEGY])[0] is STRATEGY
+    assert copy.deepcopy(replica) is copy.copy(replica) is replica
 
 
 def test_replicas_reduce_and_gather_what_is_theirs():
@@ -298,8 +374,22 @@ def test_iterators_in_graphs():
         iterator = STRATEGY.make_dataset_iterator(tf.data.Dataset.range(4))
         assert iterator.initialize() == []
         assert session.run(iterator.get_next()) == 0
-        assert isinstance(STRATEGY.group(tf.constant(1)), tf.Tensor)
-        assert isinstance(STRATEGY.group(tf.constant(1), name="all"), tf.Operation)
+
+
+def test_groups_are_one_value_or_operation():
+    one, two = tf.constant(1), tf.constant(2)
+    assert STRATEGY.group(one) is STRATEGY.group((one,)) is STRATEGY.group({"a": [one]}) is one
+    assert STRATEGY.group((one, two)) is None
+    assert STRATEGY.group([]) is None
+    assert STRATEGY.group(one, name="all") is None
+    assert STRATEGY.group(None) is None
+    with tf.Graph().as_default():
+        one, two = tf.constant(1), tf.constant(2)
+        assert STRATEGY.group(one) is STRATEGY.group([one]) is STRATEGY.group(one.op) is one.op
+        assert STRATEGY.group(3) == 3
+        for value in ((one, two), []):
+            assert isinstance(STRATEGY.group(value), tf.Operation)
+        assert STRATEGY.group({"a": one}, name="all").name == "all"
 
 
 def test_what_libraries_ask():
@@ -345,8 +435,9 @@ def test_what_it_has_none_of(name, error):
 def test_broadcasts_need_other_strategies():
     with pytest.raises(NotImplementedError, match="'CPU:0'"):
         STRATEGY.extended.broadcast_to(tf.constant(1), "CPU:0")
-    with pytest.raises(AssertionError, match="got None"):
-        STRATEGY.extended.broadcast_to(tf.constant(1), None)
+    for nowhere in (None, [], ["CPU:0"], ()):
+        with pytest.raises(AssertionError, match="got"):
+            STRATEGY.extended.broadcast_to(tf.constant(1), nowhere)
     with pytest.raises(NotImplementedError, match="experimental_run_steps_on_iterator"):
         STRATEGY.extended.experimental_run_steps_on_iterator(place, None)
 
@@ -374,31 +465,6 @@ def test_updates_without_merge_calls():
     assert called == (True, 1, 2, ("DefaultReplicaContext", False, False, True))
 
 
-def test_a_strategy_of_ones_own():
-    class Extended(D.StrategyExtended):
-        """Says nothing of its own."""
-
-    class Own(D.Strategy):
-        def __init__(self):
-            super().__init__(Extended(self))
-
-    own = Own()
-    with own.scope() as entered:
-        assert entered is own
-        assert D.get_strategy() is own
-        assert (D.has_strategy(), D.in_cross_replica_context()) == (True, True)
-        assert D.get_replica_context() is None
-        with tf.Graph().as_default():
-            assert not D.has_strategy()
-    assert not D.has_strategy()
-    with pytest.raises(NotImplementedError, match="_num_replicas_in_sync"):
-        _ = own.num_replicas_in_sync
-    with pytest.raises(RuntimeError, match="scope"):
-        own.reduce(SUM, tf.constant([1]), 0)
-    with pytest.raises(AttributeError, match="get_strategy"):
-        D.Strategy(None)
-
-
 def test_descriptions():
     context = D.InputContext(2, 1, 4)
     assert (context.num_input_pipelines, context.input_pipeline_id) == (2, 1)
@@ -414,3 +480,16 @@ def test_descriptions():
     assert not isinstance(tf.Variable(1.0), D.DistributedValues)
     with pytest.raises(ValueError, match="replica_id_in_sync_group"):
         D.ReplicaContext(STRATEGY, "a")
+    number = tf.Variable(3)
+    assert D.ReplicaContext(STRATEGY, number).replica_id_in_sync_group is number
+
+
+def test_the_first_generation_lacks_what_came_later():
+    first = tf.compat.v1.distribute
+    assert not hasattr(first.Strategy, "gather")
+    for name in ("DistributedDataset", "DistributedIterator", "DistributedValues", "InputOptions"):
+        assert hasattr(tf.compat.v2.distribute, name)
+        assert not hasattr(first, name)
+        assert name not in dir(first)
+    assert not hasattr(first.experimental, "ValueContext")
+    assert first.InputContext is D.InputContext

@@ -36,6 +36,7 @@ def test_modules_and_generations(tool: Any) -> None:
     assert first == {
         "add": ("b", "add_v1"), "math.add": ("a", "add"), "train.Saver": ("d", "Saver")
     }  # fmt: skip
+    assert "math.add" not in tool.split(table, {"compat.v1.math.add"})[1]
     text = tool.render("compat.v1", "", tool.tree(first))
     assert text.splitlines()[2:] == [
         "from b import add_v1 as add",

@@ -1,10 +1,6 @@
 # Written by tools/make_stubs.py.
 # ruff: noqa
-from penstock.distribute.inputs import DistributedDataset as DistributedDataset
-from penstock.distribute.inputs import DistributedIterator as DistributedIterator
-from penstock.distribute.values import DistributedValues as DistributedValues
 from penstock.distribute.values import InputContext as InputContext
-from penstock.distribute.values import InputOptions as InputOptions
 from penstock.distribute.values import InputReplicationMode as InputReplicationMode
 from penstock.distribute.values import ReduceOp as ReduceOp
 from penstock.distribute.replica_context import ReplicaContextV1 as ReplicaContext
@@ -18,4 +14,3 @@ from penstock.distribute.contexts import get_replica_context as get_replica_cont
 from penstock.distribute.contexts import get_strategy as get_strategy
 from penstock.distribute.contexts import has_strategy as has_strategy
 from penstock.distribute.contexts import in_cross_replica_context as in_cross_replica_context
-from penstock._stubs import compat_v1_distribute_experimental as experimental

@@ -3,9 +3,11 @@
 `state` is thread-local. `state.graph` is the graph that operations are added to, or None when they
 run at once; `state.recorders` are the tapes and accumulators that see every operation, innermost
 last; `state.device` is the requested device of eager operations; `state.observer` looks at, and may
-replace, the outputs of every operation. `state.plain` is true when an eager operation needs no
-attention beyond its kernel (no graph, recorder, observer or device scope): hot wrappers test only
-that. While a watcher of all threads is set (a profile), it is false in every one of them.
+replace, the outputs of every operation. `state.marks_traces` is true when a function called here
+may need a trace of its own: for the observer, or for a place that a package has noted.
+`state.plain` is true when an eager operation needs no attention beyond its kernel (no graph,
+recorder, observer or device scope): hot wrappers test only that. While a watcher of all threads is
+set (a profile), it is false in every one of them.
 
 Graphs keep their own scopes (names, devices, control inputs); this module does not know them.
 """
@@ -72,6 +74,8 @@ class _State(threading.local):
     device: str | None = None
     place: Placing | None = None
     observer: Observer | None = None
+    in_place: bool = False  # whether `current_place` may say something
+    marks_traces: bool = False
     policy: Policy | None = None
     plain: bool = True
     stack: tuple[Any, ...] = ()
@@ -210,7 +214,31 @@ def no_recording() -> Iterator[None]:
 def set_observer(observer: Observer | None) -> None:
     """Sets what looks at this thread's operations; None for nothing."""
     state.observer = observer
+    state.marks_traces = observer is not None or state.in_place
     refresh()
+
+
+def note_place(inside: bool) -> None:
+    """Notes whether this thread is in a place that functions must be traced for, or may be."""
+    state.in_place = inside
+    state.marks_traces = inside or state.observer is not None
+
+
+_place_of: Callable[[], Hashable] | None = None
+
+
+def set_place_of(place_of: Callable[[], Hashable]) -> None:
+    """Sets what says where this thread is, for traces that depend on it; None for no place.
+
+    It is asked while `note_place` says so.
+    """
+    global _place_of
+    _place_of = place_of
+
+
+def current_place() -> Hashable:
+    """Where this thread is, for traces that depend on it; None for no place of its own."""
+    return _place_of() if state.in_place and _place_of is not None else None
 
 
 @contextlib.contextmanager

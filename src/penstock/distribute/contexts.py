@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.distribute import stack
-from penstock.distribute.default import REPLICA, STRATEGY
+from penstock.distribute.default import REPLICA, STRATEGY, scopes
 from penstock.distribute.values import ReduceOp
 
 # Any: strategies and replica contexts of every kind.
@@ -73,12 +73,25 @@ def experimental_set_strategy(strategy: Any) -> None:
       RuntimeError: called inside a scope.
     """
     scope = None if strategy is None else strategy.scope()
+    _require_outside(entering=scope is not None)
     if _thread.scope is not None:
         _thread.scope.__exit__(None, None, None)
         _thread.scope = None
     if scope is not None:
         scope.__enter__()
         _thread.scope = scope
+
+
+def _require_outside(entering: bool) -> None:
+    """Refuses another strategy inside a scope, but for that which the last call entered."""
+    last = _thread.scope
+    here, opened = stack.current(), [scope for scope in scopes() if scope is not last]
+    if here is not getattr(last, "entry", None) or (entering and opened):
+        raise RuntimeError(
+            "tf.distribute.experimental_set_strategy: expected to be called outside of scopes, got"
+            f" a call inside one of {type(get_strategy()).__name__}. Must not be called inside a"
+            " tf.distribute.Strategy scope: leave it first."
+        )
 
 
 def get_loss_reduction() -> ReduceOp:

@@ -1,5 +1,6 @@
 """The strategy that programs are in when they enter none: one replica, where operations run."""
 
+import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,7 +14,10 @@ from penstock.distribute.extended import StrategyExtendedV1
 from penstock.distribute.replica_context import ReplicaContext
 from penstock.distribute.strategy import Strategy
 from penstock.distribute.values import InputContext, InputReplicationMode, ReduceOp, ValueContext
+from penstock.graph.behavior import colocate_with
+from penstock.ops.conversion import convert_to_tensor
 from penstock.tracing.autograph import status
+from penstock.util import nest
 
 # Any: functions of the program's, and values, variables and datasets of any structure.
 
@@ -23,21 +27,31 @@ class DefaultScope:
 
     def __init__(self, strategy: Strategy) -> None:
         self._strategy = strategy
+        self._around: list[stack.Entry | None] = []  # where the program was at each `__enter__`
 
     def __enter__(self) -> Strategy:
-        _thread.scopes.append(self)
+        here = stack.current()
+        if here is not None and here.strategy is not self._strategy:
+            raise RuntimeError(
+                "tf.distribute.get_strategy(): expected the default strategy to be used outside of"
+                f" other scopes, got one of {type(here.strategy).__name__}: must not nest"
+                " strategies. Leave that scope first."
+            )
+        self._around.append(here)
+        scopes().append(self)
         return self._strategy
 
     def __exit__(self, *problem: object) -> None:
-        if self not in _thread.scopes:
+        if self not in scopes():
             return
-        if _thread.scopes[-1] is not self:
+        if scopes()[-1] is not self or self._around[-1] is not stack.current():
             raise RuntimeError(
                 "Strategy.scope(): expected the scope that was entered last to be left first, got"
                 " one with another inside. Use `with`, and call"
                 " tf.distribute.experimental_set_strategy() outside of scopes."
             )
-        _thread.scopes.pop()
+        self._around.pop()
+        scopes().pop()
 
 
 class _Thread(threading.local):
@@ -48,11 +62,21 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
+def scopes() -> list[DefaultScope]:
+    """The scopes of the default strategy that this thread is in, the innermost last."""
+    return _thread.scopes
+
+
 class DefaultStrategy(Strategy):
     """The strategy of programs that enter none."""
 
+    _is_default = True
+
     def __init__(self) -> None:
         super().__init__(DefaultExtended(self))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "DefaultStrategy":
+        return self  # of which there is one
 
 
 class DefaultReplicaContext(ReplicaContext):
@@ -72,6 +96,12 @@ class DefaultReplicaContext(ReplicaContext):
                 " tf.distribute.get_replica_context() where it is used."
             )
 
+    def __copy__(self) -> "DefaultReplicaContext":
+        return self  # of which there is one
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "DefaultReplicaContext":
+        return self
+
     def _reduced(self, operation: ReduceOp, flat: list[Any]) -> list[Any]:
         return flat
 
@@ -89,9 +119,6 @@ class DefaultExtended(StrategyExtendedV1):
     def _scope(self, strategy: Any) -> DefaultScope:
         return DefaultScope(strategy)
 
-    def _require_cross_replica(self) -> None:
-        self._require_no_replica(stack.current())
-
     def _call_for_each_replica(
         self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
@@ -102,34 +129,50 @@ class DefaultExtended(StrategyExtendedV1):
         ):
             return fn(*args, **kwargs)
 
-    def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
+    def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any, options: Any) -> Any:
         return value
 
-    def _gather(self, value: Any, axis: Any) -> Any:
+    def _gather_to(self, value: Any, destinations: Any, axis: Any, options: Any = None) -> Any:
         return value
 
     def _broadcast_to(self, tensor: Any, destinations: Any) -> Any:
-        if destinations is None:
+        if destinations is None or isinstance(destinations, list | tuple):
             raise AssertionError(
-                "broadcast_to: expected `destinations` to be a variable or devices, got None. Pass"
-                " the variable that the value is for."
+                "broadcast_to: expected `destinations` to be a variable, a tensor or a device,"
+                f" got {destinations!r}. Pass the variable that the value is for."
             )
         raise NotImplementedError(
             f"broadcast_to: expected a strategy of several devices, got {destinations!r} with the"
             " default one. Use the tensor itself."
         )
 
+    def _across(self) -> contextlib.AbstractContextManager[Any]:
+        return contextlib.nullcontext() if stack.current() is None else super()._across()
+
     def _update(
-        self, var: Any, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self,
+        var: Any,
+        fn: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        group: bool,
     ) -> Any:
-        return fn(var, *args, **kwargs)
+        return self._results(fn(var, *args, **kwargs), group)
 
     def _update_non_slot(
-        self, at: Any, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self,
+        colocate_with: Any,
+        fn: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        group: bool,
     ) -> Any:
-        return fn(*args, **kwargs)
+        return self._results(fn(*args, **kwargs), group)
 
-    def _distribute_dataset(self, dataset: Any, options: Any) -> Any:
+    def _results(self, result: Any, group: bool) -> Any:
+        return result if group else nest.map_structure(self._local_results, result)
+
+    def _experimental_distribute_dataset(self, dataset: Any, options: Any) -> Any:
         return dataset
 
     def _distribute_datasets_from_function(
@@ -137,7 +180,7 @@ class DefaultExtended(StrategyExtendedV1):
     ) -> Any:
         return dataset_fn(InputContext())
 
-    def _distribute_values_from_function(self, value_fn: Callable[..., Any]) -> Any:
+    def _experimental_distribute_values_from_function(self, value_fn: Callable[..., Any]) -> Any:
         return value_fn(ValueContext())
 
     def _make_dataset_iterator(self, dataset: Any) -> "DefaultInputIterator":
@@ -148,12 +191,20 @@ class DefaultExtended(StrategyExtendedV1):
     ) -> "DefaultInputIterator":
         return DefaultInputIterator(input_fn(InputContext()))
 
-    def _make_numpy_dataset(self, numpy_input: Any) -> Any:
+    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> Any:
         return Dataset.from_tensor_slices(numpy_input)
+
+    def colocate_vars_with(self, colocate_with_variable: Any) -> Any:
+        """A scope whose variables are where another is."""
+        return colocate_with(colocate_with_variable)
 
     def variable_created_in_scope(self, v: Any) -> bool:
         """Whether a variable was made in no other strategy's scope."""
-        return getattr(v, "_distribute_strategy", None) is None
+        return v._distribute_strategy is None
+
+    def read_var(self, v: Any) -> Any:
+        """The value of a variable."""
+        return convert_to_tensor(v)
 
     def non_slot_devices(self, var_list: Sequence[Any]) -> Any:
         """Where what belongs to no single variable is kept: beside the first by name."""

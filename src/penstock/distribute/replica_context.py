@@ -9,6 +9,8 @@ from penstock.core.tensor import Tensor
 from penstock.distribute import stack
 from penstock.distribute.values import ReduceOp
 from penstock.ops.array_basics import constant
+from penstock.ops.ragged_class import RaggedTensor
+from penstock.ops.variables import Variable
 from penstock.tracing.autograph.public import control_status_ctx, tf_convert
 from penstock.types import dtypes as dt
 from penstock.util import nest
@@ -21,8 +23,8 @@ class ReplicaContextBase:
 
     Args:
       strategy: the strategy whose replica this is.
-      replica_id_in_sync_group: which of its replicas: int32[], a number, or None where each
-        operation is for all of them.
+      replica_id_in_sync_group: which of its replicas: int32[], a variable of it, a number, or None
+        where each operation is for all of them.
 
     Raises:
       ValueError: the number is none of these.
@@ -30,7 +32,7 @@ class ReplicaContextBase:
 
     def __init__(self, strategy: Any, replica_id_in_sync_group: Any) -> None:
         number = replica_id_in_sync_group
-        if not (number is None or isinstance(number, int | Tensor)):
+        if not (number is None or isinstance(number, int | Tensor | Variable)):
             raise ValueError(
                 "ReplicaContext: expected a `replica_id_in_sync_group` that is a number, a tensor"
                 f" or None, got {number!r} of {type(number).__name__}. Pass the replica's number."
@@ -89,7 +91,7 @@ class ReplicaContextBase:
     def replica_id_in_sync_group(self) -> Any:
         """Which of them this is: int32[]."""
         number = self._replica_id_in_sync_group
-        if isinstance(number, Tensor):
+        if isinstance(number, Tensor | Variable):
             return number
         return constant(number, dt.int32, name="replica_id_in_sync_group")
 
@@ -118,8 +120,10 @@ class ReplicaContextBase:
         Raises:
           ValueError: there is no such operation.
           TypeError: `reduce_op` is no name of one.
+          RuntimeError: the program is not in this replica.
         """
         operation = ReduceOp.of(reduce_op)
+        self._require_current()
         flat = [_tensor(part) for part in nest.flatten(value)]
         return nest.pack_sequence_as(value, self._reduced(operation, flat))
 
@@ -160,6 +164,7 @@ class ReplicaContext(ReplicaContextBase):
 
         Raises:
           NotImplementedError: one is `tf.IndexedSlices`.
+          RuntimeError: the program is not in this replica.
         """
         flat = nest.flatten(value)
         for part in flat:
@@ -168,6 +173,7 @@ class ReplicaContext(ReplicaContextBase):
                     "ReplicaContext.all_gather: expected dense tensors, got tf.IndexedSlices."
                     " Pass tf.convert_to_tensor(value)."
                 )
+        self._require_current()
         gathered = self._gathered([_tensor(part) for part in flat], axis)
         return nest.pack_sequence_as(value, gathered)
 
@@ -193,4 +199,5 @@ class ReplicaContextV1(ReplicaContextBase):
 
 
 def _tensor(value: Any) -> Any:
-    return value if isinstance(value, Tensor | IndexedSlices) else constant(value)
+    """What is reduced or gathered: the parts of ragged tensors stay together."""
+    return value if isinstance(value, Tensor | IndexedSlices | RaggedTensor) else constant(value)

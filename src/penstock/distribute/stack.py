@@ -1,15 +1,17 @@
-"""Which strategy and which replica the program is in, as a stack of entries.
+"""Which strategy and which replica the program is in, as stacks of entries.
 
-A graph has a stack of its own; a function's body goes on with that of where it is traced; a thread
-that executes eagerly has one. An empty stack stands for the default strategy's replica.
+Each thread has one stack for what it executes eagerly and one for each `tf.Graph` that it builds. A
+function's body goes on with that of where it is traced, and so does `tf.init_scope` in it. An empty
+stack stands for the default strategy's replica.
 """
 
 import contextlib
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any, NamedTuple
 
+from penstock.core import context
 from penstock.core.context import state
 from penstock.graph.func_graph import FuncGraph
 
@@ -17,29 +19,32 @@ from penstock.graph.func_graph import FuncGraph
 
 
 class Entry(NamedTuple):
-    """A place that the program is in: across replicas where `replica` is None."""
+    """A place that the program is in: across replicas where `replica` is None.
+
+    The scope that it belongs to is kept, so that one which nobody else holds is not left early.
+    """
 
     strategy: Any
     replica: Any
+    scope: Any = None
 
 
-class _Eager(threading.local):
+class _Thread(threading.local):
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.eager: list[Entry] = []
+        self.graphs: weakref.WeakKeyDictionary[Any, list[Entry]] = weakref.WeakKeyDictionary()
+        self.depth = 0  # of all stacks together
 
 
-_eager = _Eager()
-_graphs: weakref.WeakKeyDictionary[Any, list[Entry]] = weakref.WeakKeyDictionary()
+_thread = _Thread()
 
 
 def _entries() -> list[Entry]:
-    """The stack that is looked at here, which belongs to this place or to one around it."""
+    """The stack that counts here."""
     graph = state.graph
     while isinstance(graph, FuncGraph):
-        if graph in _graphs:
-            return _graphs[graph]
         graph = graph.outer_graph
-    return _eager.entries if graph is None else _graphs.setdefault(graph, [])
+    return _thread.eager if graph is None else _thread.graphs.setdefault(graph, [])
 
 
 def current() -> Entry | None:
@@ -48,12 +53,22 @@ def current() -> Entry | None:
     return entries[-1] if entries else None
 
 
+def _place() -> Hashable:
+    """What tells traces of functions apart: the default strategy's replicas are one place."""
+    here = current()
+    if here is None or (here.replica is not None and here.strategy._is_default):
+        return None
+    return weakref.ref(here.strategy), here.replica is None
+
+
+context.set_place_of(_place)
+
+
 def push(entry: Entry) -> None:
     """Enters a place, until `pop`."""
-    graph = state.graph
-    if isinstance(graph, FuncGraph) and graph not in _graphs:
-        _graphs[graph] = list(_entries())
     _entries().append(entry)
+    _thread.depth += 1
+    context.note_place(True)
 
 
 def pop(entry: Entry) -> None:
@@ -70,6 +85,8 @@ def pop(entry: Entry) -> None:
             " call tf.distribute.experimental_set_strategy() outside of scopes."
         )
     entries.pop()
+    _thread.depth -= 1
+    context.note_place(_thread.depth > 0)
 
 
 @contextlib.contextmanager

@@ -6,6 +6,14 @@ _CONTEXTS = (
     " experimental_set_strategy"
 ).split()
 
+V2_ONLY = (  # which compat.v1 lacks
+    "distribute.DistributedDataset",
+    "distribute.DistributedIterator",
+    "distribute.DistributedValues",
+    "distribute.InputOptions",
+    "distribute.experimental.ValueContext",
+)
+
 EXPORTS = {
     "penstock.distribute.values": {
         **{name: [f"distribute.{name}"] for name in _BOTH},

@@ -7,7 +7,7 @@ innermost first.
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from penstock.core.context import state
@@ -27,6 +27,7 @@ from penstock.types.tensor_shape import TensorShape
 
 Creator = Callable[..., Any]
 _numbers = itertools.count()
+_HINTS = ("use_resource", "distribute_strategy", "colocate_with")  # that strategies may add
 
 
 class _Creators(threading.local):
@@ -36,28 +37,58 @@ class _Creators(threading.local):
 _creators = _Creators()
 
 
-@contextlib.contextmanager
-def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
+class _Scope(contextlib.ContextDecorator):
+    """A scope with one more creator; one that is dropped without being left changes nothing."""
+
+    def __init__(self, creator: Creator) -> None:
+        self._creator = creator
+        self._before: list[tuple[Creator, ...]] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_creators.stack)
+        _creators.stack = (*_creators.stack, self._creator)
+
+    def __exit__(self, *problem: object) -> None:
+        _creators.stack = self._before.pop()
+
+
+def variable_creator_scope(variable_creator: Creator) -> contextlib.AbstractContextManager[None]:
     """A scope in which new variables are made by `variable_creator(next_creator, **kwargs)`.
 
     Args:
       variable_creator: may change the arguments, call `next_creator(**kwargs)` and wrap what it
         returns.
     """
-    before = _creators.stack
-    _creators.stack = (*before, variable_creator)
-    try:
-        yield
-    finally:
-        _creators.stack = before
+    return _Scope(variable_creator)
 
 
 def create(default: Creator, kwargs: dict[str, Any]) -> Any:
     """The variable that the creators in force make; `default(**kwargs)` when there are none."""
-    chain = default
+    if not _creators.stack:
+        return default(**kwargs)
+    chain = _without_hints(default, kwargs.keys())
     for creator in _creators.stack:
         chain = _link(creator, chain)
     return chain(**kwargs)
+
+
+def _without_hints(default: Creator, asked: Collection[str]) -> Creator:
+    """What makes a variable at last, told by creators of strategies what it has no use for.
+
+    Args:
+      default: takes the arguments that were asked for.
+      asked: their names.
+    """
+    asked = frozenset(asked)
+
+    def make(**kwargs: Any) -> Any:
+        hints = {name: kwargs.pop(name) for name in _HINTS if name in kwargs.keys() - asked}
+        made = default(**kwargs)
+        if hints.get("distribute_strategy") is not None:
+            made._distribute_strategy = hints["distribute_strategy"]
+        return made
+
+    return make
 
 
 def _link(creator: Creator, following: Creator) -> Creator:

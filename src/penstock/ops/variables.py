@@ -357,6 +357,7 @@ class Variable(Reads, Updates, Trackable, TensorBase, metaclass=VariableMeta):
             )
         copied = _rebuild(*self._description())
         copied._dims = self._dims
+        copied._distribute_strategy = self._distribute_strategy
         if copied._cell is not None:
             copied._cell.dims = self._dims
         memo[id(self)] = copied

@@ -269,7 +269,7 @@ class Function(callables.PolymorphicFunction, Trackable):
                     return self(*args, **kwargs)
             args, kwargs = self._parameters.bind(args, kwargs)
             key, tensors = self._key_and_tensors(args, kwargs)
-            if state.observer is not None:
+            if state.marks_traces:
                 key = observed(key)
             if graph is not None:
                 key = self._key_in_graph(key, graph)

@@ -9,13 +9,13 @@ from collections import OrderedDict
 from collections.abc import Iterator, ValuesView
 from typing import Any
 
-from penstock.core.context import state
+from penstock.core.context import current_place, state
 from penstock.tracing.concrete import ConcreteFunction
 from penstock.tracing.signature import accepts, call_graph, relax
 
 ALIASES = 16  # keys of calls remembered for each trace that may be kept
 
-_OBSERVED = "observed"  # first of a key of a trace that an observer took part in
+_OBSERVED = "observed"  # first of a key of a trace for an observer or a place
 
 
 def of_graph(key: Any, graph: Any) -> Any:
@@ -24,12 +24,15 @@ def of_graph(key: Any, graph: Any) -> Any:
 
 
 def observed(key: Any) -> Any:
-    """The key of a call: one of its own while an observer looks at operations."""
-    return key if state.observer is None else (_OBSERVED, state.observer.key, key)
+    """The key of a call: one of its own while an observer looks on, or where a package says so."""
+    observer, place = state.observer, current_place()
+    if observer is None and place is None:
+        return key
+    return (_OBSERVED, (None if observer is None else observer.key, place), key)
 
 
 def is_observed(key: Any) -> bool:
-    """Whether the key is of a trace that an observer took part in."""
+    """Whether the key is of a trace for an observer or a place, which says nothing of arguments."""
     if call_graph(key) is not None:
         key = key[0]
     return key.__class__ is tuple and len(key) == 3 and key[0] is _OBSERVED

@@ -1,3 +1,0 @@
-# Written by tools/make_stubs.py.
-# ruff: noqa
-from penstock.distribute.values import ValueContext as ValueContext
