@@ -65,7 +65,7 @@ _BY_REASON = {
     ],
     "What cannot be right is refused, where TensorFlow gives something.": [
         "tf.math.nextafter(2, <<2 || 1.5 || [1.0, 2.0, 3.0]>>)",
-        "tf.math.bincount(<<[] || 1.5>>, <<axis=-1 || axis=0 || binary_output=True, axis=-1>>)",
+        "tf.math.bincount(1.5, <<axis=-1 || binary_output=True, axis=-1>>)",
         "tf.linalg.tensor_diag_part(3.0)",
         "tf.nn.zero_fraction(s)",
         "tf.compat.v1.nn.embedding_lookup(f, [0, 1, <<1 || 3>>], partition_strategy='nonsense')",

@@ -141,9 +141,9 @@ def test_a_band_is_no_wider_than_the_matrix(compiled):
     band = tf.function(tf.linalg.band_part) if compiled else tf.linalg.band_part
     for _ in range(3):
         assert band(x, tf.constant(2), tf.constant(columns)).numpy().sum() == 2 * columns
-        with pytest.raises(errors.InvalidArgumentError, match=r"num_lower: .* at most 2, .*got 3"):
+        with pytest.raises(errors.InvalidArgumentError, match=r"num_lower .*\(2\) got: 3"):
             band(x, tf.constant(3), tf.constant(0))
-        with pytest.raises(errors.InvalidArgumentError, match=rf"num_upper: .*got {columns + 1}"):
+        with pytest.raises(errors.InvalidArgumentError, match=rf"num_upper .*got: {columns + 1}"):
             band(x, tf.constant(-1), tf.constant(columns + 1))
 
 

@@ -153,7 +153,7 @@ NO_ROWS = (tf.errors.OutOfRangeError, ValueError)
 
 REFUSED = (
     (TypeError, "not callable", lambda: tf.map_fn(1, X)),
-    (ValueError, "not a scalar", lambda: tf.map_fn(lambda r: r, 1.0)),
+    (ValueError, "not scalars", lambda: tf.map_fn(lambda r: r, 1.0)),
     (ValueError, r"rows, got \[2, 3\]", lambda: tf.map_fn(lambda r: r[0], (X, X[:2]))),
     (ValueError, "at least one tensor", lambda: tf.scan(lambda a, r: a, [])),
     (WRONG_DTYPE, "float32, got int32", lambda: tf.map_fn(lambda r: tf.constant(1), X)),

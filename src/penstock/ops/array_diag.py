@@ -306,10 +306,12 @@ def _set_shape(c: ShapeContext) -> Dims:
     wanted = (*dims[:-2], length) if low == high else (*dims[:-2], high - low + 1, length)
     if not d.compatible(wanted, diag):
         many = len(wanted) == len(diag) and low != high and wanted[-2] != diag[-2]
-        what = "The number of diagonals" if many else "The length of diagonals or of the batch"
+        what = "The number of diagonals is not that of k"
+        if not many:
+            what = "Either first dimensions of diagonal don't match input.shape[:-2], or no length"
         c.fail(
             f"a diagonal of shape {d.text(wanted)}",
-            f"shape {d.text(diag)}: {what} is not that of k and the input. Input shape:"
+            f"shape {d.text(diag)}: {what}. Input shape:"
             f" {d.bracketed(dims)} Diagonal shape: {d.bracketed(diag)}",
         )
     return dims

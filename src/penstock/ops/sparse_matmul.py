@@ -77,7 +77,11 @@ def _product(
 ) -> Array:  # fmt: skip
     if b.dtype.kind == "f":
         dense, height = b.T if adjoint_b else b, int(shape[int(adjoint_a)])
-        result = np.zeros((height, dense.shape[1]), b.dtype)
+        try:
+            result = np.zeros((height, dense.shape[1]), b.dtype)
+        except (MemoryError, ValueError):  # wrong positions are told first
+            check_inside(ctx, np, indices, np.asarray(shape))
+            raise
         if native_sparse.added_product(indices, int(adjoint_a), values, dense, result):
             return result
     rows, columns, used, right, height = _factors(

@@ -100,8 +100,8 @@ def _check_rows(ctx: KernelContext, xp: Any, indices: Array, rows: int) -> None:
         ok.all(),
         errors.InvalidArgumentError,
         lambda at, found: (
-            f"expected indices of rows of data, got a Bad: indices[{int(at)}] == {int(found)}"
-            f" out of range [0, {rows}). Drop it, or give data more rows."
+            f"indices[{int(at)}] = {int(found)} is out of range: expected rows of data. Bad:"
+            f" indices[{int(at)}] == {int(found)} out of range [0, {rows})."
         ),
         first,
         xp.asarray(indices)[first],
