@@ -21,11 +21,16 @@ V1, V2 = "compat.v1.", "compat.v2."
 MODULES = {"compat.v1.app.flags": "compat.v1.flags"}  # a second name of a whole module
 
 
-def _collect() -> dict[str, tuple[str, str]]:
-    """Public dotted name -> (module, attribute)."""
+def _collect() -> tuple[dict[str, tuple[str, str]], frozenset[str]]:
+    """Public dotted name -> (module, attribute), and the names that `compat.v1` does not take over.
+
+    These are the second generation's, as a family's `V2_ONLY` lists them.
+    """
     table: dict[str, tuple[str, str]] = {}
+    hidden: set[str] = set()
     for info in pkgutil.iter_modules(exports.__path__):
         family = importlib.import_module(f"{exports.__name__}.{info.name}")
+        hidden.update(V1 + name for name in getattr(family, "V2_ONLY", ()))
         for module, attributes in family.EXPORTS.items():
             for attribute, names in attributes.items():
                 for name in names:
@@ -35,18 +40,10 @@ def _collect() -> dict[str, tuple[str, str]]:
                             f"public name {name!r} is listed for {before} and for"
                             f" {(module, attribute)}"
                         )
-    return table
+    return table, frozenset(hidden)
 
 
-def _collect_hidden() -> frozenset[str]:
-    """The names that `compat.v1` does not take from the second generation."""
-    families = (info.name for info in pkgutil.iter_modules(exports.__path__))
-    modules = [importlib.import_module(f"{exports.__name__}.{name}") for name in families]
-    return frozenset(V1 + name for module in modules for name in getattr(module, "V2_ONLY", ()))
-
-
-TABLE = _collect()
-HIDDEN = _collect_hidden()
+TABLE, HIDDEN = _collect()
 _modules: dict[str, set[str]] = {}
 
 

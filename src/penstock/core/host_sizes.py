@@ -110,9 +110,7 @@ def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
     if name in _NATIVE:
         native = native_arrays.LIBRARY.is_in_use() and any(t in _VECTORS for t in types)
         return max(limit, _PASS if native else _SHORT)
-    if name in _EDGES:
-        return _ANY if not _VECTORS.isdisjoint(types) else limit
-    if name in _EVERY and native_arrays.LIBRARY.is_in_use():
+    if name in _EDGES or (name in _EVERY and native_arrays.LIBRARY.is_in_use()):
         return _ANY if not _VECTORS.isdisjoint(types) else limit
     if name in _RULES:
         return max(limit, _RULE)

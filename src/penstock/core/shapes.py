@@ -232,6 +232,12 @@ class ShapeContext:
         self.fail(expected, self.says(got(), f"{got()}: {known}"))
 
 
+def low_rank(axis: int, rank: int) -> str:
+    """What programs know an axis by that a shape of this rank does not have."""
+    needed = axis + 1 if axis >= 0 else -axis
+    return f"Shape must be at least rank {needed} but is rank {rank}"
+
+
 def _unequal(a: Dims, b: Dims) -> str:
     """What keeps two shapes of known ranks from being one."""
     x, y = a or (), b or ()

@@ -17,7 +17,7 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, kernel
 from penstock.core.op_def import define_op
-from penstock.core.shapes import ShapeContext
+from penstock.core.shapes import ShapeContext, low_rank
 from penstock.graph.static_values import constant_value
 from penstock.ops import positions
 from penstock.ops.array_basics import reshape, shape_of
@@ -92,16 +92,11 @@ def _gather_v2_shape(c: ShapeContext) -> Dims:
         unknown: Dims = (None,) * (len(params) + len(indices) - 1 - batch)
         return unknown
     given, rank = int(axis_value), len(params)
-    axis = c.axis(given, rank, known=lambda: _low(given, rank))
+    axis = c.axis(given, rank, known=lambda: low_rank(given, rank))
     if batch > axis:
         c.fail(f"batch_dims <= axis ({axis})", f"{batch}")
     head = c.merge(params[:batch], indices[:batch], lambda: _unlike(params, indices, batch))
     return (*head, *params[batch:axis], *indices[batch:], *params[axis + 1 :])  # type: ignore[misc]
-
-
-def _low(axis: int, rank: int) -> str:
-    needed = axis + 1 if axis >= 0 else -axis
-    return f"Shape must be at least rank {needed} but is rank {rank}"
 
 
 def _unlike(params: Dims, indices: Dims, batch: int) -> str:

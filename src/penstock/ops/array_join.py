@@ -11,7 +11,7 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import define_op
-from penstock.core.shapes import ShapeContext
+from penstock.core.shapes import ShapeContext, low_rank
 from penstock.core.tensor import EagerTensor, Tensor, TensorBase
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_basics import identity, shape_of
@@ -139,9 +139,9 @@ def joined_shape(c: ShapeContext, axis_value: Any, parts: Sequence[Dims]) -> Dim
     if rank == 0:
         c.refuse("Can't concatenate scalars (use tf.stack instead)")
     given = int(axis_value.reshape(()))
-    needed = given + 1 if given >= 0 else -given
-    low = f"Shape must be at least rank {needed} but is rank {rank}"
-    axis = c.axis(given, rank, "concatenating dimensions", lambda: c.says("", low))
+    axis = c.axis(
+        given, rank, "concatenating dimensions", lambda: c.says("", low_rank(given, rank))
+    )
     rest: Dims = (None,) * rank
     total: int | None = 0
     for part in parts:

@@ -250,13 +250,19 @@ def _mirror_pad_grad_host(grad: Array, paddings: Array, *, mode: str) -> Array:
 
 def _folded_axis(grad: Array, axis: int, before: int, after: int, offset: int) -> Array:
     rows = grad.swapaxes(0, axis)
-    end, size = len(rows) - after, len(rows) - after - before
+    end = len(rows) - after
     inner = rows[before:end].copy()
-    if before:
-        inner[offset : offset + before] += rows[:before][::-1]
-    if after:
-        inner[size - offset - after : size - offset] += rows[end:][::-1]
+    _add_edges(inner, rows[:before], rows[end:], offset)
     return inner.swapaxes(0, axis)
+
+
+def _add_edges(rows: Array, before: Array, after: Array, offset: int) -> None:
+    """Adds to rows what mirrored them in front and behind."""
+    if len(before):
+        rows[offset : offset + len(before)] += before[::-1]
+    if len(after):
+        end = len(rows) - offset
+        rows[end - len(after) : end] += after[::-1]
 
 
 def _folded(grad: Array, pairs: list[list[int]], offset: int) -> Array:
@@ -273,14 +279,12 @@ def _folded(grad: Array, pairs: list[list[int]], offset: int) -> Array:
     rows = grad.swapaxes(0, folded - 1)
     end = len(rows) - after
     inner, left, right = (
-        _folded(part.swapaxes(0, folded - 1), rest, offset) if len(part) else part
+        _folded(part.swapaxes(0, folded - 1), rest, offset)
+        if len(part)
+        else part.swapaxes(0, folded - 1)
         for part in (rows[before:end], rows[:before], rows[end:])
     )
-    result, size = inner.swapaxes(0, folded - 1), end - before
-    if before:
-        result[offset : offset + before] += left.swapaxes(0, folded - 1)[::-1]
-    if after:
-        result[size - offset - after : size - offset] += right.swapaxes(0, folded - 1)[::-1]
+    _add_edges(*(part.swapaxes(0, folded - 1) for part in (inner, left, right)), offset)
     return inner
 
 

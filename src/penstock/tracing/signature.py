@@ -8,6 +8,7 @@ trace serves. `parameters` brings arguments into order before.
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -196,8 +197,12 @@ class TypeKey:
         return repr(self.kind)
 
 
-class ShapeKey(NamedTuple):
-    """Key of the shape of a value whose tensors do not show it: a sparse tensor's."""
+@dataclass(frozen=True, slots=True)
+class ShapeKey:
+    """Key of the shape of a value whose tensors do not show it: a sparse tensor's.
+
+    It is not relaxed: a trace's values have the shapes of those it was made for.
+    """
 
     dims: d.Dims
 
@@ -443,8 +448,6 @@ _APART = object()  # not None: that is part of a key
 
 
 def _relax(old: Any, new: Any) -> Any:
-    if isinstance(old, ShapeKey):  # a trace's values have the shapes of those it was made for
-        return old if old == new else _APART
     if isinstance(old, TensorKey) and isinstance(new, TensorKey):
         return _relax_tensors(old, new)
     if isinstance(old, VariableKey) and isinstance(new, VariableKey):
