@@ -284,7 +284,8 @@ def _folded(grad: Array, pairs: list[list[int]], offset: int) -> Array:
         else part.swapaxes(0, folded - 1)
         for part in (rows[before:end], rows[:before], rows[end:])
     )
-    _add_edges(*(part.swapaxes(0, folded - 1) for part in (inner, left, right)), offset)
+    rows, front, behind = (part.swapaxes(0, folded - 1) for part in (inner, left, right))
+    _add_edges(rows, front, behind, offset)
     return inner
 
 
