@@ -47,7 +47,7 @@ _PARTS = frozenset(
     ApproximateEqual BiasAddGrad Complex Concat ConcatV2 EuclideanNorm FloorDiv InplaceUpdate
     L2Loss LeftShift MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixSetDiag MatrixSetDiagV2
     MatrixSetDiagV3 Max Mean Min MirrorPad Pad PadV2 PopulationCount Relu6 RightShift SoftplusGrad
-    Softsign SoftsignGrad SparseFillEmptyRowsGrad Sum
+    Softsign SoftsignGrad Sum
     """.split()
 )
 # More passes: ahead up to `_SHORT` elements.
@@ -56,6 +56,8 @@ _SHORTER = frozenset(
     Elu LogSoftmax MatrixBandPart Pack Selu SeluGrad Sigmoid Softmax StridedSliceGrad TruncateDiv
     """.split()
 )
+# A dozen passes over as many arrays, which a compiled call takes and hands back one by one.
+_GATES = frozenset({"LSTMBlockCellGrad"})
 # Passes over whole numbers of few bytes, which XLA makes wider one by one: up to `_BYTES`.
 _QUANTISED = frozenset(
     """
@@ -76,7 +78,7 @@ _RULES = frozenset(
 # One native pass over indices, which XLA scatters one by one: ahead at every size.
 _EVERY = frozenset(
     """
-    InplaceAdd InplaceSub MaxPoolGradWithArgmax
+    InplaceAdd InplaceSub MaxPoolGradWithArgmax SparseFillEmptyRowsGrad
     SparseSegmentMeanGrad SparseSegmentMeanWithNumSegments SparseSegmentSqrtNGrad
     SparseSegmentSqrtNWithNumSegments SparseSegmentSumGrad SparseSegmentSumWithNumSegments
     SparseTensorDenseMatMul
@@ -105,7 +107,7 @@ def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
         return _ANY
     if not _SLOW.isdisjoint(types):
         return limit
-    if name in _PASSES or (name in _FUNCTIONS and _VECTORS.issuperset(types)):
+    if name in _PASSES or name in _GATES or (name in _FUNCTIONS and _VECTORS.issuperset(types)):
         return max(limit, _PASS)
     if name in _NATIVE:
         native = native_arrays.LIBRARY.is_in_use() and any(t in _VECTORS for t in types)
