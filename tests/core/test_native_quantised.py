@@ -92,3 +92,22 @@ def test_large_calls_that_are_not_served_are_compiled(attrs):
     for _ in range(3):
         found = raw.QuantizeV2(input=x, min_range=ends[0], max_range=ends[1], **attrs)[0]
     assert found._array.__class__ is not np.ndarray
+
+
+@pytest.mark.parametrize("others", [(0.0, 1.0), (-1.0, 3.0)], ids=str)
+def test_bytes_end_to_end(others):
+    """On the host where all ranges are one, compiled else; the same numbers as of small calls."""
+    x, y = np.random.default_rng(2).integers(0, 256, (2, 1000, 100)).astype(np.uint8)
+    mins, maxes = [0.0, others[0]], [1.0, others[1]]
+
+    def joined(a, b):
+        values = [tf.bitcast(each, tf.quint8) for each in (a, b)]
+        return raw.QuantizedConcat(concat_dim=1, values=values, input_mins=mins, input_maxes=maxes)
+
+    for _ in range(3):
+        found, low, high = joined(x, y)
+    assert (found._array.__class__ is np.ndarray) is (others == (0.0, 1.0))
+    parts = [joined(a, b) for a, b in zip(np.split(x, 100), np.split(y, 100), strict=True)]
+    wanted = np.concatenate([tf.bitcast(part[0], tf.uint8).numpy() for part in parts])
+    np.testing.assert_array_equal(tf.bitcast(found, tf.uint8).numpy(), wanted)
+    assert (low.numpy(), high.numpy()) == (parts[0][1].numpy(), parts[0][2].numpy())
