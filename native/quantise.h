@@ -1,4 +1,4 @@
-// Floats as quantised integers of 8 or 16 bits, in one pass. Part of arrays.cc.
+// Floats as quantised integers of 8 or 16 bits, and those as floats, in one pass each. Part of arrays.cc.
 #pragma once
 
 #include <algorithm>
@@ -75,6 +75,20 @@ EACH_SET void quantise_share(const float *x, int64_t count, const Levels &s, int
   quantise_as<kHalfUp>(x, count, s, size, out);
 }
 
+template <typename Whole>
+EACH_SET void floats_of_share(const Whole *x, int64_t count, float more, float scale, float low, float *out) {
+  for (int64_t i = 0; i < count; ++i) out[i] = (static_cast<float>(x[i]) + more) * scale + low;
+}
+
+template <typename Whole>
+int64_t floats_of(const void *x, int64_t count, const float *line, int64_t threads, float *out) {
+  in_parallel((count + kQuantiseShare - 1) / kQuantiseShare, threads, [=](int64_t share) {
+    const int64_t from = share * kQuantiseShare, here = std::min(kQuantiseShare, count - from);
+    floats_of_share(static_cast<const Whole *>(x) + from, here, line[0], line[1], line[2], out + from);
+  });
+  return -1;
+}
+
 }  // namespace
 }  // namespace penstock
 
@@ -88,4 +102,14 @@ EXPORT int64_t penstock_arrays_quantise(const float *x, int64_t count, const flo
                    static_cast<char *>(out) + from * size);
   });
   return -1;
+}
+
+EXPORT int64_t penstock_arrays_dequantise(const void *x, int64_t count, int64_t size, int64_t has_sign,
+                                          const float *line, int64_t threads, float *out) {
+  using namespace penstock;
+  if (size == 1)
+    return has_sign ? floats_of<int8_t>(x, count, line, threads, out)
+                    : floats_of<uint8_t>(x, count, line, threads, out);
+  return has_sign ? floats_of<int16_t>(x, count, line, threads, out)
+                  : floats_of<uint16_t>(x, count, line, threads, out);
 }

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
-from penstock.core import determinism, host_runs, native_arrays
+from penstock.core import determinism, host_runs, native_arrays, native_images
 from penstock.core.host_sizes import single_limit
 from penstock.ops import array_pad
 from penstock.types import dtypes as dt
@@ -63,6 +63,8 @@ def test_native_passes_over_indices_have_no_limit():
         ("Sum", (dt.float32, dt.int32), True),
         ("AddN", (dt.float32, dt.float32, dt.float32), True),
         ("LSTMBlockCellGrad", (dt.float32,) * 16, True),
+        ("AvgPoolGrad", (dt.int32, dt.float32), native_images.LIBRARY.is_in_use()),
+        ("MaxPool", (dt.int32,), False),
         ("LSTMBlockCellGrad", (dt.float16,) * 16, False),
         ("SparseFillEmptyRowsGrad", (dt.int64, dt.int32), False),
         ("SparseSegmentSumGrad", (dt.bfloat16, dt.int32, dt.int32, dt.int32), False),

@@ -28,6 +28,7 @@ def both(monkeypatch, run):
     found = run()
     for module in (quant_conversion, quant_uniform):
         monkeypatch.setattr(module, "_in_one_pass", lambda *given: None)
+        monkeypatch.setattr(module, "floats_of", lambda *given: None)
     with np.errstate(invalid="ignore", over="ignore"):
         wanted = run()
     monkeypatch.undo()
@@ -69,6 +70,32 @@ def test_uniformly_quantized_numbers(monkeypatch, kind, zero, scale):
     assert_same(*both(monkeypatch, run))
 
 
+@pytest.mark.parametrize("kind", ["qint8", "quint8", "qint16", "quint16"])
+@pytest.mark.parametrize("ends", [(-2.0, 2.0), (0.0, 6.0), (-0.0, 0.0), (3.0, -1e30)])
+def test_floats_of_quantized_numbers(monkeypatch, kind, ends):
+    dtype = tf.as_dtype(kind).as_numpy_dtype
+    whole = np.random.default_rng(1).integers(0, 1 << 16, 5000).astype(np.uint16).astype(dtype)
+    x = tf.constant(np.concatenate([whole, np.array([0], dtype)]), dtype=kind)
+    for mode in ("MIN_COMBINED", "SCALED", "MIN_FIRST"):
+        given = {"mode": mode, "narrow_range": mode == "SCALED"}
+        run = lambda: [raw.Dequantize(input=x, min_range=ends[0], max_range=ends[1], **given)]  # noqa: B023, E731
+        found, wanted = both(monkeypatch, run)
+        assert_same(found, wanted)
+        np.testing.assert_array_equal(np.signbit(found[0]), np.signbit(wanted[0]))
+
+
+@pytest.mark.parametrize("kind", ["qint8", "quint8", "qint32"])
+@pytest.mark.parametrize("zero", [0, 3, -100, 1 << 30])
+def test_floats_of_uniformly_quantized_numbers(monkeypatch, kind, zero):
+    dtype = tf.as_dtype(kind).as_numpy_dtype
+    x = tf.constant(np.arange(-300, 300).astype(dtype), dtype=kind)
+    given = {"quantization_min_val": 0, "quantization_max_val": 100, "Tout": "float32"}
+    run = lambda: [raw.UniformDequantize(input=x, scales=0.1, zero_points=zero, **given)]  # noqa: E731
+    found, wanted = both(monkeypatch, run)
+    assert_same(found, wanted)
+    np.testing.assert_array_equal(np.signbit(found[0]), np.signbit(wanted[0]))
+
+
 def test_large_calls_are_made_on_the_host():
     x = drawn(LARGE)
     for _ in range(2):  # sizes that are new run there anyway
@@ -80,6 +107,18 @@ def test_large_calls_are_made_on_the_host():
             for part in np.split(x, 100)
         ]
     np.testing.assert_array_equal(found, np.concatenate(wanted))
+
+
+def test_many_floats_are_made_on_the_host():
+    x = np.random.default_rng(1).integers(0, 256, LARGE).astype(np.uint8)
+    for _ in range(2):
+        whole = tf.constant(x, dtype="quint8")
+        found = raw.Dequantize(input=whole, min_range=-1.0, max_range=2.0)
+        others = raw.Dequantize(input=whole, min_range=-1.0, max_range=2.0, mode="MIN_FIRST")
+    assert found._array.__class__ is np.ndarray
+    assert others._array.__class__ is not np.ndarray
+    wanted = np.float32(x) * (np.float32(3) / np.float32(255)) - np.float32(1)
+    np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize(

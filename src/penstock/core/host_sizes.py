@@ -13,7 +13,7 @@ nothing here holds.
 import os
 from collections.abc import Sequence
 
-from penstock.core import native_arrays
+from penstock.core import native_arrays, native_images
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import DType
 
@@ -61,7 +61,7 @@ _GATES = frozenset({"LSTMBlockCellGrad"})
 # Passes over whole numbers of few bytes, which XLA makes wider one by one: up to `_BYTES`.
 _QUANTISED = frozenset(
     """
-    QuantizedAdd QuantizedBiasAdd QuantizedMul QuantizedRelu QuantizedRelu6 UniformDequantize
+    QuantizedAdd QuantizedBiasAdd QuantizedMul QuantizedRelu QuantizedRelu6
     UniformQuantizedClipByValue
     """.split()
 )
@@ -75,6 +75,8 @@ _RULES = frozenset(
     ResourceApplyProximalGradientDescent ResourceApplyRMSProp
     """.split()
 )
+# One native pass over windows (native/image_pools.h) of these dtypes, ahead up to `_SHORT`.
+_POOLS = frozenset("AvgPool AvgPoolGrad MaxPool".split())
 # One native pass over indices, which XLA scatters one by one: ahead at every size.
 _EVERY = frozenset(
     """
@@ -114,6 +116,9 @@ def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
         return max(limit, _PASS if native else _SHORT)
     if name in _EDGES or (name in _EVERY and native_arrays.LIBRARY.is_in_use()):
         return _ANY if not _VECTORS.isdisjoint(types) else limit
+    if name in _POOLS:
+        native = native_images.LIBRARY.is_in_use() and not _VECTORS.isdisjoint(types)
+        return max(limit, _SHORT) if native else limit
     if name in _RULES:
         return max(limit, _RULE)
     if name in _QUANTISED:

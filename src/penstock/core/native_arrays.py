@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=20,
+    version=21,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -65,6 +65,7 @@ LIBRARY = HostLibrary(
         "weighted": "ppnnpnp",
         "by_powers": "pnpnp",
         "quantise": "pnpnnnp",
+        "dequantise": "pnnnpnp",
         "far_apart": "pnnnnppp",
         "fake_steps": "pnnpnnp",
         "fake_steps_back": "ppnnpnppp",

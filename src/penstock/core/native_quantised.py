@@ -1,4 +1,4 @@
-"""Floats as quantised integers in one pass of `native/quantise.h`, part of the library of arrays.
+"""Floats as quantised integers, and those as floats, each in one pass of `native/quantise.h`.
 
 Thread-safe: nothing is kept.
 """
@@ -13,7 +13,7 @@ from penstock.core.native_library import processors
 
 Array = Any  # numpy.ndarray
 HALF_AWAY, HALF_TO_EVEN, HALF_UP = range(3)  # how halves are rounded
-_ALONE = 1 << 17  # numbers up to which one thread works
+_ALONE = 1 << 18  # numbers up to which one thread works
 _WIDEST = 2  # bytes of an integer
 
 
@@ -47,4 +47,22 @@ def quantised(x: Array, levels: Sequence[Any], rounding: int, dtype: np.dtype[An
     return result
 
 
-__all__ = ["HALF_AWAY", "HALF_TO_EVEN", "HALF_UP", "is_served", "quantised"]
+def floats_of(x: Array, more: Any, scale: Any, low: Any) -> Array | None:
+    """`(x + more) * scale + low` of integers, each step rounded to float32.
+
+    None where the library is not in use, or does not serve the dtype.
+
+    Args:
+      x: integers of 8 or 16 bits.
+      more, scale, low: numbers that float32 holds; a `low` of -0.0 changes nothing.
+    """
+    call, dtype = LIBRARY.function("dequantise"), x.dtype
+    if call is None or dtype.itemsize > _WIDEST or dtype.kind not in "iu":
+        return None
+    result, threads = np.empty(x.shape, np.float32), processors() if x.size > _ALONE else 1
+    x, line = np.ascontiguousarray(x), np.array([more, scale, low], np.float32)
+    call(x, x.size, dtype.itemsize, dtype.kind == "i", line, threads, result)
+    return result
+
+
+__all__ = ["HALF_AWAY", "HALF_TO_EVEN", "HALF_UP", "floats_of", "is_served", "quantised"]

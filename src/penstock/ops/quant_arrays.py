@@ -93,7 +93,10 @@ def _concat_singly(
         tables = _shared_tables(key(*input_mins), key(*input_maxes), T)[0]
         if any(table is not None for table in tables):  # more than a copy
             raise TooMuchWork
-    return _concat(np, concat_dim, values, input_mins, input_maxes, T=T)
+    found: tuple[Array, Array, Array] = _concat(
+        np, concat_dim, values, input_mins, input_maxes, T=T
+    )
+    return found
 
 
 def _shared_range(xp: Any, ends: list[tuple[Array, Array]], dtype: DType) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.kernels import HOST_LIMIT, TooMuchWork, host_kernel, kernel
-from penstock.core.native_quantised import HALF_AWAY, HALF_TO_EVEN, is_served, quantised
+from penstock.core.native_quantised import HALF_AWAY, HALF_TO_EVEN, floats_of, is_served, quantised
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.quant_host import TABLES, Key, ends_of, every_byte, is_byte, key, looked_up
@@ -122,6 +122,7 @@ def _in_one_pass(
     if not is_served(dtype.numpy_dtype):
         return None
     (least, most), rounding = limits(dtype), HALF_AWAY
+    levels: tuple[Any, ...]  # scalars of NumPy's, and numbers
     if mode == "SCALED":
         scale, low, high = _factor(np, low, high, dtype, narrow)
         levels = (low, high, 0, scale, 0, 0, 0, least + int(narrow), most, 0)
@@ -187,19 +188,11 @@ def _quantize_singly(
 ) -> tuple[Array, Array, Array]:
     if input.size > HOST_LIMIT and (axis != -1 or not is_served(T.numpy_dtype)):
         raise TooMuchWork
-    return _quantize(
-        ctx,
-        np,
-        input,
-        min_range,
-        max_range,
-        T=T,
-        mode=mode,
-        round_mode=round_mode,
-        narrow_range=narrow_range,
-        axis=axis,
-        ensure_minimum_range=ensure_minimum_range,
-    )
+    found: tuple[Array, Array, Array] = _quantize(
+        ctx, np, input, min_range, max_range, T=T, mode=mode, round_mode=round_mode,
+        narrow_range=narrow_range, axis=axis, ensure_minimum_range=ensure_minimum_range,
+    )  # fmt: skip
+    return found
 
 
 QUANTIZE.not_differentiable("integers have no derivatives")
@@ -243,6 +236,12 @@ def _dequantize(
     if xp is np and axis == -1 and is_byte(T) and input.size <= _FEW:
         known = key(min_range, max_range)
         return looked_up(_float_table(known, T, mode, narrow_range, dtype), input)
+    if xp is np and axis == -1 and dtype is dt.float32 and mode != "MIN_FIRST":
+        found = _floats_in_one_pass(
+            input, min_range.reshape(()), max_range.reshape(()), T, mode, narrow_range
+        )
+        if found is not None:
+            return found
     low, high = (along(xp, end, axis, input.ndim) for end in (min_range, max_range))
     return _as_floats(xp, input, low, high, T, mode, narrow_range, dtype)
 
@@ -258,15 +257,52 @@ def _as_floats(
     xp: Any, input: Array, low: Array, high: Array, T: DType, mode: str, narrow: bool, dtype: DType
 ) -> Array:
     """Integers as floats; the ends in shapes that broadcast."""
-    least, most = limits(T)
-    if mode == "MIN_COMBINED":
-        scale = (high - low) / FLOAT(most - least)
-        result = (input.astype(FLOAT) + FLOAT(_offset(T))) * scale + low
-    elif mode == "MIN_FIRST":
+    if mode == "MIN_FIRST":
         result = to_floats_by_steps(xp, input, low, high, T)
     else:
-        scale = high / FLOAT(most)
-        if least < 0:
-            scale = xp.maximum(low / FLOAT(least + int(narrow)), scale)
-        result = input.astype(FLOAT) * scale
+        scale = _step(xp, low, high, T, mode, narrow)
+        result = input.astype(FLOAT)
+        if mode == "MIN_COMBINED":
+            result = (result + FLOAT(_offset(T))) * scale + low
+        else:
+            result = result * scale
     return result.astype(dtype.numpy_dtype)
+
+
+def _step(xp: Any, low: Array, high: Array, T: DType, mode: str, narrow: bool) -> Array:
+    """What neighbouring integers are apart; not for MIN_FIRST."""
+    least, most = limits(T)
+    if mode == "MIN_COMBINED":
+        return (high - low) / FLOAT(most - least)
+    scale = high / FLOAT(most)
+    if least < 0:
+        scale = xp.maximum(low / FLOAT(least + int(narrow)), scale)
+    return scale
+
+
+def _floats_in_one_pass(
+    x: Array, low: Array, high: Array, T: DType, mode: str, narrow: bool
+) -> Array | None:
+    """The same numbers by the native library, for one range; None where it does not serve it."""
+    scale = _step(np, low, high, T, mode, narrow)
+    return floats_of(x, *((_offset(T), scale, low) if mode == "MIN_COMBINED" else (0, scale, -0.0)))
+
+
+@host_kernel(DEQUANTIZE, limit=_MOST, singly=True)
+def _dequantize_singly(
+    ctx: Any,
+    input: Array,
+    min_range: Array,
+    max_range: Array,
+    *,
+    T: DType,
+    mode: str,
+    narrow_range: bool,
+    axis: int,
+    dtype: DType,
+) -> Array:
+    served = axis < 0 and mode != "MIN_FIRST" and dtype is dt.float32 and is_served(T.numpy_dtype)
+    if input.size > HOST_LIMIT and not served:
+        raise TooMuchWork
+    attrs = {"T": T, "mode": mode, "narrow_range": narrow_range, "axis": axis, "dtype": dtype}
+    return _dequantize(ctx, np, input, min_range, max_range, **attrs)

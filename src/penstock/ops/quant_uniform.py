@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.kernels import HOST_LIMIT, TooMuchWork, host_kernel, kernel
-from penstock.core.native_quantised import HALF_UP, is_served
+from penstock.core.native_quantised import HALF_UP, floats_of, is_served
 from penstock.core.native_quantised import quantised as quantised_natively
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext, broadcast
@@ -23,6 +23,7 @@ from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
 _MOST = 1 << 22  # elements up to which one native pass is ahead of compiled code
+_PASSES = 3 << 16  # the same of a few of NumPy's
 _MOST_ZERO = 1 << 22  # up to which a sum of whole floats is exact, or beyond all limits
 REASON = "integers have no derivatives"
 
@@ -151,16 +152,9 @@ def _quantize_singly(
     if input.size > HOST_LIMIT and (quantization_axis != -1 or not is_served(Tout.numpy_dtype)):
         raise TooMuchWork
     return _quantize(
-        ctx,
-        np,
-        input,
-        scales,
-        zero_points,
-        Tout=Tout,
-        quantization_axis=quantization_axis,
-        quantization_min_val=quantization_min_val,
-        quantization_max_val=quantization_max_val,
-    )
+        ctx, np, input, scales, zero_points, Tout=Tout, quantization_axis=quantization_axis,
+        quantization_min_val=quantization_min_val, quantization_max_val=quantization_max_val,
+    )  # fmt: skip
 
 
 DEQUANTIZE = define_op(
@@ -184,7 +178,26 @@ def _dequantize(
 ) -> Array:
     check_positive(ctx, xp, scales)
     scale, zero = (along(xp, v, quantization_axis, input.ndim) for v in (scales, zero_points))
+    if xp is np and scale.ndim == 0 and abs(int(zero)) <= _MOST_ZERO:
+        found = floats_of(input, -int(zero), scale, -0.0)
+        if found is not None:
+            return found
     return (input.astype(np.int32) - zero).astype(FLOAT) * scale
+
+
+@host_kernel(DEQUANTIZE, limit=_MOST, singly=True)
+def _dequantize_singly(
+    ctx: Any,
+    input: Array,
+    scales: Array,
+    zero_points: Array,
+    *,
+    Tin: DType,
+    quantization_axis: int,
+) -> Array:
+    if input.size > _PASSES and (quantization_axis != -1 or not is_served(Tin.numpy_dtype)):
+        raise TooMuchWork
+    return _dequantize(ctx, np, input, scales, zero_points, quantization_axis=quantization_axis)
 
 
 def _requantize_shape(c: ShapeContext) -> Dims:
