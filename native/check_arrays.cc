@@ -506,7 +506,7 @@ bool check_histogram(Random &random) {
     each = random() % 50 ? static_cast<float>(below(random, 40)) - 10 : random() % 2 ? INFINITY : -INFINITY;
   const double limits[] = {-2.5, 17};
   std::vector<int64_t> counts(bins), wanted(bins);
-  if (penstock_arrays_histogram(0, values.data(), number, limits, bins, counts.data()) != -1) return false;
+  if (penstock_arrays_histogram(0, values.data(), number, limits, bins, 1 + number % 3, counts.data()) != -1) return false;
   for (const float value : values) {
     const double place = (value - limits[0]) / (limits[1] - limits[0]) * static_cast<double>(bins);
     ++wanted[place < 0 ? 0 : place > static_cast<double>(bins - 1) ? bins - 1 : static_cast<int64_t>(place)];
@@ -514,7 +514,7 @@ bool check_histogram(Random &random) {
   if (counts != wanted) return false;
   if (!number) return true;
   values[below(random, number)] = std::nanf("");
-  return penstock_arrays_histogram(0, values.data(), number, limits, bins, counts.data()) >= 0;
+  return penstock_arrays_histogram(0, values.data(), number, limits, bins, 1 + number % 3, counts.data()) >= 0;
 }
 
 bool check_ranges(Random &random) {

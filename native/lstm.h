@@ -123,11 +123,13 @@ struct Saved {
 
 // The reverse of a row: the gradient of z, and in `dcs`, which has that of cs, that of the state before.
 PENSTOCK_INLINE void lstm_row_back(const Lstm &s, const Saved &at, int64_t from, const float *before,
-                                   const Peepholes &w, const float *dh, float *dcs, float *dz) {
+                                   const Peepholes &w, const float *dh, float *__restrict dcs,
+                                   float *dz) {
   const float *i = at.i + from, *f = at.f + from, *o = at.o + from, *ci = at.ci + from;
   const float *co = at.co + from;
-  float *zi = dz + s.column[kInput], *zf = dz + s.column[kForget], *zo = dz + s.column[kOutput];
-  float *zc = dz + s.column[kCell];
+  // Apart from all others: the compiler does not look at so many for whether they share memory.
+  float *__restrict zi = dz + s.column[kInput], *__restrict zf = dz + s.column[kForget];
+  float *__restrict zo = dz + s.column[kOutput], *__restrict zc = dz + s.column[kCell];
   for (int64_t k = 0; k < s.units; ++k) {
     const float by_o = dh[k] * co[k] * o[k] * (1.0f - o[k]);
     float state = dcs[k] + dh[k] * o[k] * (1.0f - co[k] * co[k]);
