@@ -104,11 +104,15 @@ class Programs:
         self._flags = [part.split(":")[0].strip() for part in update.attrs.split(",")[1:]]
         self._made: dict[tuple[Any, ...], Program | None] = {}
 
+    def flags(self, attrs: Attrs) -> tuple[Any, ...]:
+        """The attributes that tell the programs apart."""
+        return tuple([attrs[n] for n in self._flags])
+
     def program(self, hyper: Hyper, attrs: Attrs) -> Program | None:
         """The program for these attributes; None where there is none."""
         if self._update.by_root is not None and hyper["lr_power"] != -0.5:
             return None
-        key = tuple([attrs[n] for n in self._flags])
+        key = self.flags(attrs)
         try:
             return self._made[key]
         except KeyError:
