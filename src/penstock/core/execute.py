@@ -100,6 +100,8 @@ def execute_flat(
         outputs = current.observer.observe(op, flat, outputs, node if graph is not None else None)
     if len(outputs) == 1 and not op.outputs[0].is_list:
         return outputs[0]
+    if not op.outputs:
+        return None
     return attributes.group_outputs(op, full, outputs)
 
 

@@ -98,25 +98,21 @@ def _small_on_variables(
     if effects.switch.log is not None:
         return None
     arrays: list[Any] = [tensor._array for tensor in flat]
-    cells: list[VariableCell] = []
-    key: list[Any] = []
-    size = 0
-    for array in arrays:
-        if array.__class__ is np.ndarray:
-            key.append(array.shape)
-            size += array.size
-        elif array.__class__ is ResourceHandle and array.resource.__class__ is VariableCell:
-            key.append(())
-            cells.append(array.resource)
-        else:
+    try:
+        cells = [arrays[place].resource for place in prepared.refs]
+        shapes = [a.shape if a.__class__ is np.ndarray else a.resource.dims for a in arrays]
+    except AttributeError:  # an array of XLA's, or a handle of another resource
+        return None
+    last, size = prepared.last
+    if shapes != last:
+        size = _known_size(prepared, arrays, cells)
+        if size < 0:
             return None
-    if len(cells) != len(prepared.refs):
-        return None
+        prepared.last = (shapes, size) if not prepared.reads else _NOTHING
     for place, cell in zip(prepared.refs, cells, strict=True):
+        if cell.__class__ is not VariableCell:
+            return None
         arrays[place] = cell
-        key.append(cell.dims)
-    if not _is_known(prepared, tuple(key), arrays):
-        return None
     locks = _locks(prepared, cells)
     if not WITH_IS_WHOLE:
         owners = {id(cell): cell for cell in cells}.values()
@@ -138,6 +134,21 @@ def _small_on_variables(
             with locks[0], locks[1], locks[2], locks[3]:
                 return _small_locked(prepared, arrays, cells, size)
     return None
+
+
+_NOTHING: tuple[Any, int] = (None, 0)
+
+
+def _known_size(prepared: PreparedOp, arrays: Sequence[Any], cells: Sequence[Any]) -> int:
+    """How many elements the arrays have; -1 where these shapes are not known to be allowed."""
+    handles = sum(array.__class__ is ResourceHandle for array in arrays)
+    if handles != len(cells) or any(cell.__class__ is not VariableCell for cell in cells):
+        return -1
+    key = [a.shape if a.__class__ is np.ndarray else () for a in arrays]
+    key += [cell.dims for cell in cells]
+    if not _is_known(prepared, tuple(key), arrays):
+        return -1
+    return sum(array.size for array in arrays if array.__class__ is np.ndarray)
 
 
 def _locks(prepared: PreparedOp, cells: list[VariableCell]) -> tuple[Any, ...]:

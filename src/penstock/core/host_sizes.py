@@ -20,7 +20,7 @@ from penstock.types.dtypes import DType
 # One pass of NumPy, or a view; in time not above that of compiled calls up to `_PASS` elements.
 _PASSES = frozenset(
     """
-    Abs Add AddN AddV2 All Angle Any BiasAdd BiasAddV1
+    Abs Add AddN AddV2 All Angle Any AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddV1
     BitwiseAnd BitwiseOr BitwiseXor Cast Ceil CheckNumerics ComplexAbs Conj ConjugateTranspose
     DeepCopy Div Equal Floor Greater GreaterEqual
     Imag Inv Invert IsFinite IsInf IsNan Less LessEqual LogicalAnd LogicalNot LogicalOr Maximum
@@ -63,11 +63,10 @@ _QUANTISED = frozenset(
     UniformQuantizedClipByValue
     """.split()
 )
-# One native pass of several threads, over the variables where nothing else has them: ahead at every
-# size. Without the library, and of other dtypes, up to `_PASS`.
+# One native pass of several threads, over the variables themselves where nothing else has them: up
+# to `_RULE`. Without the library, and of other dtypes, some passes of NumPy: up to `_STEPS`.
 _RULES = frozenset(
     """
-    AssignAddVariableOp AssignSubVariableOp
     ResourceApplyAdaMax ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradDA
     ResourceApplyAdagradV2 ResourceApplyAdam ResourceApplyAdamWithAmsgrad ResourceApplyAddSign
     ResourceApplyCenteredRMSProp ResourceApplyFtrl ResourceApplyFtrlV2 ResourceApplyGradientDescent
@@ -93,6 +92,7 @@ _SLOW = frozenset({dt.float16, dt.bfloat16})
 _PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 _PASS = max(1 << 17, (1 << 23) // max(2, _PROCESSORS))  # more processors, more for XLA to gain
 _PART, _SHORT, _BYTES, _ANY = 1 << 18, 1 << 16, 3 << 16, 1 << 62
+_RULE, _STEPS = 1 << 23, 1 << 20
 
 
 def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
@@ -116,7 +116,7 @@ def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
         return _ANY if not _VECTORS.isdisjoint(types) else limit
     if name in _RULES:
         native = native_arrays.LIBRARY.is_in_use() and not _VECTORS.isdisjoint(types)
-        return _ANY if native else max(limit, _PASS)
+        return max(limit, _RULE if native else _STEPS)
     if name in _QUANTISED:
         return max(limit, _BYTES)
     if name in _PARTS:

@@ -52,6 +52,8 @@ class NativeRule:
         self._hyper = tuple(names[i] for i in places)
         self._pick: Callable[[Any], Any] = _picker(places)
         self._programs = Programs(update)
+        flags = self._programs.flags
+        self._flags: Callable[[Any], Any] = itemgetter(*flags) if flags else len
         self._ready: dict[Any, _Ready] = {}
 
     def run(self, ctx: Any, inputs: Sequence[Any]) -> bool:
@@ -84,7 +86,7 @@ class NativeRule:
 
     def _prepared(self, ctx: Any, numbers: tuple[Array, ...], dtype: Any) -> _Ready | None:
         """The call for these rates; None where there is none, or something is wrong with them."""
-        key = (*map(id, numbers), dtype.num, self._programs.flags(ctx.attrs))
+        key = (self._flags(ctx.attrs), dtype.num, *map(id, numbers))
         found = self._ready.get(key)
         if found is not None:
             return found

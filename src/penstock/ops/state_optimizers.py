@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core.kernels import HOST_LIMIT, compiled_kernel, host_kernel, kernel
+from penstock.core.kernels import HOST_LIMIT, compiled_kernel, host_kernel
+from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.ops import optimizer_checks as checks
 from penstock.ops.optimizer_native import NativeRule
@@ -59,10 +60,16 @@ def _dense_kernel(
     count, others = len(slots), names[len(slots) :]
     native = NativeRule(op.name, names, slots, update)
 
-    @kernel(op, limit=HOST_LIMIT)
+    @host_kernel(op, limit=HOST_LIMIT)
+    def _on_host(ctx: Any, *inputs: Any) -> None:
+        if not native.run(ctx, inputs):
+            _apply(ctx, np, *inputs)
+
+    @compiled_kernel(op)
+    def _compiled(ctx: Any, *inputs: Any) -> None:
+        _apply(ctx, jnp, *inputs)
+
     def _apply(ctx: Any, xp: Any, *inputs: Any) -> None:
-        if xp is np and native.run(ctx, inputs):
-            return
         refs, hyper = inputs[:count], dict(zip(others, inputs[count:], strict=True))
         grad = hyper.pop(gradient)
         old = tuple([xp.asarray(r.read()) for r in refs])  # arrays of JAX would compute in float32
