@@ -77,7 +77,7 @@ def update(
         grad = np.ascontiguousarray(grad)
     slots = (*arrays, *_NO_SLOTS[len(arrays) :])
     if indices is None:
-        given = (None, False, 1, 1, width, threads)
+        given: tuple[Any, ...] = (None, False, 1, 1, width, threads)
     else:
         if not indices.flags.c_contiguous:
             indices = np.ascontiguousarray(indices)
