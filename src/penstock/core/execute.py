@@ -224,7 +224,7 @@ class _Numbers:
         """The inputs with tensors for numbers; None where one is to be looked at."""
         flat = list(inputs)
         kept = None if self.kept is None or state.place is not None else self.kept
-        numbers = None if kept is None else self.pick(inputs)
+        numbers: Any = None if kept is None else self.pick(inputs)
         known = None if kept is None else kept.get(numbers)
         if known is not None:
             for place, tensor in zip(self.places, known, strict=True):
