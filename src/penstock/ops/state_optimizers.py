@@ -11,7 +11,6 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.kernels import HOST_LIMIT, compiled_kernel, host_kernel
-from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.ops import optimizer_checks as checks
 from penstock.ops.optimizer_native import NativeRule
@@ -66,9 +65,6 @@ def _dense_kernel(
             _apply(ctx, np, *inputs)
 
     @compiled_kernel(op)
-    def _compiled(ctx: Any, *inputs: Any) -> None:
-        _apply(ctx, jnp, *inputs)
-
     def _apply(ctx: Any, xp: Any, *inputs: Any) -> None:
         refs, hyper = inputs[:count], dict(zip(others, inputs[count:], strict=True))
         grad = hyper.pop(gradient)
