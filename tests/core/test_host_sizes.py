@@ -185,13 +185,3 @@ def test_segments_looked_up_have_the_bits_of_compiled_ones(data, size):
             found = op(data=rows, **given)
         compiled = tf.function(lambda x, op=op, given=given: op(data=x, **given), jit_compile=True)
         np.testing.assert_array_equal(found.numpy(), compiled(tf.constant(rows)).numpy())
-
-
-def test_rules_of_optimizers_run_natively_up_to_millions_of_numbers(monkeypatch):
-    types = [dt.resource, dt.float32, dt.float32]
-    if native_arrays.LIBRARY.is_in_use():
-        assert single_limit("ResourceApplyGradientDescent", types, 10) == 1 << 23
-    whole = [dt.resource, dt.int32, dt.int32]
-    assert single_limit("ResourceApplyGradientDescent", whole, 10) == 1 << 20
-    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
-    assert single_limit("ResourceApplyGradientDescent", types, 10) == 1 << 20

@@ -63,8 +63,7 @@ _QUANTISED = frozenset(
     UniformQuantizedClipByValue
     """.split()
 )
-# One native pass of several threads, over the variables themselves where nothing else has them: up
-# to `_RULE`. Without the library, and of other dtypes, some passes of NumPy: up to `_STEPS`.
+# One native pass, over the variables themselves where nothing else has them: up to `_RULE`.
 _RULES = frozenset(
     """
     ResourceApplyAdaMax ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradDA
@@ -91,8 +90,7 @@ _SLOW = frozenset({dt.float16, dt.bfloat16})
 
 _PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 _PASS = max(1 << 17, (1 << 23) // max(2, _PROCESSORS))  # more processors, more for XLA to gain
-_PART, _SHORT, _BYTES, _ANY = 1 << 18, 1 << 16, 3 << 16, 1 << 62
-_RULE, _STEPS = 1 << 23, 1 << 20
+_PART, _SHORT, _BYTES, _RULE, _ANY = 1 << 18, 1 << 16, 3 << 16, 1 << 20, 1 << 62
 
 
 def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
@@ -115,8 +113,7 @@ def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
     if name in _EDGES or (name in _EVERY and native_arrays.LIBRARY.is_in_use()):
         return _ANY if not _VECTORS.isdisjoint(types) else limit
     if name in _RULES:
-        native = native_arrays.LIBRARY.is_in_use() and not _VECTORS.isdisjoint(types)
-        return max(limit, _RULE if native else _STEPS)
+        return max(limit, _RULE)
     if name in _QUANTISED:
         return max(limit, _BYTES)
     if name in _PARTS:
