@@ -34,7 +34,7 @@
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 21; }
+EXPORT int penstock_arrays_version() { return 22; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -485,18 +485,22 @@ EXPORT int64_t penstock_arrays_counts(int64_t kind, const int64_t *rows, int64_t
 
 EXPORT int64_t penstock_arrays_rule(int64_t kind, const void *program, void *slot0, void *slot1,
                                     void *slot2, void *slot3, const void *grad, const void *numbers,
-                                    const void *indices, int64_t wide, int64_t rows, int64_t width) {
+                                    const void *indices, int64_t wide, int64_t height, int64_t rows,
+                                    int64_t width, int64_t threads) {
   const RuleProgram &p = *static_cast<const RuleProgram *>(program);
   if (p.slots > kMostSlots || p.slots + 1 + p.numbers + p.steps > kMostValues) return 0;
+  if (indices != nullptr) {
+    const auto look = wide ? first_beyond<int64_t> : first_beyond<int32_t>;
+    const int64_t wrong = look(indices, rows, height);
+    if (wrong >= 0) return wrong;
+  }
   const auto run = [&](auto *typed) {
     using Element = std::remove_pointer_t<decltype(typed)>;
-    Element *const slots[] = {typed, static_cast<Element *>(slot1), static_cast<Element *>(slot2),
-                              static_cast<Element *>(slot3)};
-    const auto *g = static_cast<const Element *>(grad), *n = static_cast<const Element *>(numbers);
-    return with_memory([&]() -> int64_t {
-      apply_rule<Element>(p, {slots, g, n, indices, wide, rows, width});
-      return -1;
-    });
+    const RuleRows<Element> of{{typed, static_cast<Element *>(slot1), static_cast<Element *>(slot2),
+                                static_cast<Element *>(slot3)},
+                               static_cast<const Element *>(grad), static_cast<const Element *>(numbers),
+                               indices, wide, rows, width, width};
+    return apply_rule_in_parallel(p, of, threads);
   };
   return kind == 0 ? run(static_cast<float *>(slot0)) : run(static_cast<double *>(slot0));
 }

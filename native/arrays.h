@@ -295,12 +295,14 @@ EXPORT int64_t penstock_arrays_counts(int64_t kind, const int64_t *rows, int64_t
                                       const int64_t *values, int64_t number, const void *weights,
                                       int64_t most, int64_t binary, int64_t *places, void *totals);
 
-// Updates rows of up to four arrays [.., width] by the rule of an optimizer, in place, one row after the
-// other: row indices[i] with row i of the gradient [rows, width], or row i where `indices` is null.
-// `program` and `numbers` are as rules.h has them. -1; 0 where the program is too long.
+// Updates rows of up to four arrays [height, width] by the rule of an optimizer, in place, one row after
+// the other: row indices[i] with row i of the gradient [rows, width], or row i where `indices` is null.
+// `program` and `numbers` are as rules.h has them. At most `threads` share the columns. -1, or the first
+// place of an index outside of [0, height), 0 also for a program that is too long: then nothing is written.
 EXPORT int64_t penstock_arrays_rule(int64_t kind, const void *program, void *slot0, void *slot1,
                                     void *slot2, void *slot3, const void *grad, const void *numbers,
-                                    const void *indices, int64_t wide, int64_t rows, int64_t width);
+                                    const void *indices, int64_t wide, int64_t height, int64_t rows,
+                                    int64_t width, int64_t threads);
 
 // A function of passes.h, of `count` elements each; y may be null where it has none. -1, or 0 where there is
 // no such function.

@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=21,
+    version=22,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -48,7 +48,7 @@ LIBRARY = HostLibrary(
         "ctc_sparse": "npnnnppnpnnnnnpp",
         "ctc_best": "npnnnpnnpppp",
         "ctc_search": "pnnnpnnnppp",
-        "rule": "nppppppppnnn",
+        "rule": "nppppppppnnnnn",
         "pass": "nnpppnp",
         "choose": "pppnnp",
         "to_rows": "pnnppnppp",
