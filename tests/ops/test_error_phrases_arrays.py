@@ -22,7 +22,7 @@ PHRASES = [
     (
         lambda: tf.transpose(square, [0, 0]),
         "1 is missing from {0,0}",
-        "1 is missing from {0,0}",
+        None,
     ),
     (
         lambda: tf.transpose(square, [0, 2]),
@@ -38,7 +38,7 @@ PHRASES = [
     (
         lambda: tf.gather(tf.zeros([3, 2]), tf.zeros([2, 2], tf.int32), batch_dims=1),
         "params.shape[0]: 3 should be equal to indices.shape[0]: 2",
-        "Dimension 0 in both shapes must be equal, but are 3 and 2",
+        None,
     ),
     (
         lambda: tf.compat.v1.batch_gather(two, tf.zeros([3, 1], tf.int32)),
@@ -77,7 +77,7 @@ PHRASES = [
         "axis 0 specified more than once",
         "axis 0 specified more than once",
     ),
-    (lambda: tf.roll(three, 1, 2), "axis 2 is out of range", "axis 2 is out of range"),
+    (lambda: tf.roll(three, 1, 2), "axis 2 is out of range", None),
     (
         lambda: tf.roll(three, [1, 2], [0]),
         "shift and axis must have the same size",

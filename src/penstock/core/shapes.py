@@ -18,6 +18,18 @@ from penstock.types.dtypes import DType
 Sentence = Callable[[], str]  # made only where there is an error
 
 
+class LeftToTheStepError(ValueError):
+    """Inputs that a graph may hold: the step that runs the operation refuses them.
+
+    Attributes:
+      known: the shape of the output as far as it is known all the same.
+    """
+
+    def __init__(self, message: str, known: Dims) -> None:
+        super().__init__(message)
+        self.known = known
+
+
 class ShapeContext:
     """Input shapes, known input values and attributes of one operation."""
 
@@ -104,6 +116,21 @@ class ShapeContext:
         raise ValueError(
             f"{self.op_name}: expected {expected}, got {got}." + (f" {fix}" if fix else "")
         )
+
+    def fail_at_step(self, expected: str, got: str, fix: str = "", known: Dims = None) -> NoReturn:
+        """Refuses inputs that TensorFlow lets into a graph: there only a step refuses them.
+
+        Args:
+          expected: what the rule wants.
+          got: what came.
+          fix: a sentence that says what to do.
+          known: the shape of the output in such a graph, as far as it is known.
+
+        Raises:
+          LeftToTheStepError: always.
+        """
+        text = f"{self.op_name}: expected {expected}, got {got}." + (f" {fix}" if fix else "")
+        raise LeftToTheStepError(text, known)
 
     def refuse(self, sentence: str) -> NoReturn:
         """Refuses the inputs in one sentence, which says what was expected and came.

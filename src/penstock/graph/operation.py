@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from penstock.graph.graph import Graph
 
 
+class RefusedShapes(tuple[Dims, ...]):
+    """The shapes of an operation whose inputs a step refuses, as far as they are known.
+
+    Attributes:
+      why: what is wrong with the inputs.
+    """
+
+    why = ""
+
+
 class Operation:
     """A node of a graph: kind of operation, name, inputs, attributes, device, control inputs."""
 
@@ -22,6 +32,7 @@ class Operation:
         "__dict__",  # programs hang things of their own on operations
         "__weakref__", "_control_inputs", "_device", "_id", "_inputs", "_outputs", "attrs",
         "frames", "graph", "input_counts", "name", "op_def", "original_name",
+        "refused",
     )  # fmt: skip
 
     def __init__(
@@ -47,6 +58,7 @@ class Operation:
         self._control_inputs = control_inputs
         self._device = device
         self.frames = frames
+        self.refused = shapes.why if isinstance(shapes, RefusedShapes) else ""
         self._id = -1
         self._outputs = tuple(
             SymbolicTensor(self, i, t, s)

@@ -148,6 +148,10 @@ def _empty(xp: Any, shape: Array, *, dtype: DType) -> Array:
 
 def _one_hot_shape(c: ShapeContext) -> Dims:
     dims, depth = c.shape(0), c.constant(1)
+    given = c.shape(1)
+    if given is not None and given != () and (c.running or depth is None):
+        fact = f"depth must be a scalar, but got: {d.bracketed(given)}"
+        c.fail_at_step("a scalar depth", f"shape {d.text(given)}: {fact}")
     for index, name in ((1, "depth"), (2, "on_value"), (3, "off_value")):
         c.rank(index, 0, name)
     if depth is not None and depth < 0:
@@ -159,7 +163,7 @@ def _one_hot_shape(c: ShapeContext) -> Dims:
         return None
     axis = c.attr("axis")
     if not -1 <= axis <= len(dims):
-        c.fail(
+        c.fail_at_step(
             f"an axis in [-1, {len(dims)}]",
             f"{axis}: Expected axis to be -1 or between [0, {len(dims) + 1}). But received: {axis}",
         )

@@ -167,9 +167,10 @@ def _mirror_shape(c: ShapeContext) -> Dims:
     offset = 1 if c.attr("mode") == "REFLECT" else 0
     for i, (n, pad) in enumerate(zip(dims, value.tolist(), strict=True)):
         if n is not None and max(pad) > n - offset:
-            c.fail(
+            c.fail_at_step(
                 f"paddings at most {n - offset} for axis {i} of size {n} in mode {c.attr('mode')}",
                 f"{pad}: paddings must be {_NO_MORE[offset].format(*pad, n)}",
+                known=result,
             )
     return result
 

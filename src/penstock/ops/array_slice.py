@@ -69,17 +69,14 @@ def _slice_fact(c: ShapeContext, rank: int | None) -> str:
 def _slice_length(
     c: ShapeContext, axis: int, start: int | None, size: int, limit: int | None
 ) -> int | None:
-    if size < -1 or (start is not None and start < 0):
-        c.fail(
-            "begin >= 0 and size >= -1",
-            f"begin {start} and size {size} for axis {axis}"
-            + _outside(axis, start or 0, size, limit),
-        )
+    known = (None,) * c.constant(2).size  # type: ignore[union-attr]
+    got = f"begin {start} and size {size} for axis {axis}{_outside(axis, start or 0, size, limit)}"
+    if size < -1:
+        c.fail("begin >= 0 and size >= -1", got)
+    if start is not None and start < 0:
+        c.fail_at_step("begin >= 0 and size >= -1", got, known=known)
     if limit is not None and (start or 0) + max(size, 0) > limit:
-        c.fail(
-            f"begin + size <= {limit}, the size of axis {axis}",
-            f"begin {start} and size {size}{_outside(axis, start or 0, size, limit)}",
-        )
+        c.fail_at_step(f"begin + size <= {limit}, the size of the axis", got, known=known)
     if size >= 0:
         return size
     return None if limit is None or start is None else limit - start

@@ -29,9 +29,10 @@ def _tile_shape(c: ShapeContext) -> Dims:
     value = c.constant(1)
     if value is not None and (value < 0).any():
         place = int((value < 0).argmax())
-        c.fail(
+        c.fail_at_step(
             "multiples >= 0",
             f"{value.tolist()}: Expected multiples[{place}] >= 0, but got {value[place]}",
+            known=(None,) * len(value),
         )
     if dims is None:
         if times is not None:

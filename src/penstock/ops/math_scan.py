@@ -16,6 +16,7 @@ from penstock.ops.math_arithmetic import conjugate, multiply, subtract
 from penstock.ops.math_cast import cast
 from penstock.ops.math_elementwise import exp, log
 from penstock.ops.math_reduce import one_of
+from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -200,9 +201,16 @@ def arg_min(
 def _scan_shape(c: ShapeContext) -> Dims:
     dims, axis = c.shape(0), c.constant(1)
     if c.shape(1) not in (None, ()):
-        c.fail("a scalar axis", f"axis must be a scalar, not {c.shape(1)}")
-    if dims is not None and axis is not None:
-        c.axis(int(axis), len(dims), "scan axis")
+        c.fail_at_step(
+            "a scalar axis", f"axis must be a scalar, not {d.bracketed(c.shape(1))}", known=dims
+        )
+    if dims is not None and axis is not None and not -len(dims) <= axis < len(dims):
+        bounds = f"[{-len(dims)}, {len(dims)})"
+        c.fail_at_step(
+            f"an axis in {bounds}",
+            f"{axis}: Expected scan axis in the range {bounds}, but got {axis}",
+            known=dims,
+        )
     return dims
 
 

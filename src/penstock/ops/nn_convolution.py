@@ -149,12 +149,20 @@ def check_backprop(c: ShapeContext, layout: str, position: int, sizes: Dims) -> 
         _check_depths(c, image[channel_axis(layout)], kernel)
     channels = _times(kernel[-2], kernel[-1]) if depthwise else kernel[-1]
     wanted = sliding_shape(c, layout, image, kernel[:-2], channels)
-    if not d.compatible(wanted, c.shape(2)):
-        c.fail(
-            f"out_backprop of shape {d.text(wanted)}",
-            f"{d.text(c.shape(2))} for input {d.text(image)} and filter {d.text(kernel)}:"
-            f" {_other_backprop(c, layout, wanted, c.shape(2))}",
-        )
+    given = c.shape(2)
+    if d.compatible(wanted, given):
+        return
+    expected = f"out_backprop of shape {d.text(wanted)}"
+    fact = _other_backprop(c, layout, wanted, given)
+    got = f"{d.text(given)} for input {d.text(image)} and filter {d.text(kernel)}: {fact}"
+    depth = channel_axis(layout)
+    if (
+        given is None
+        or len(given) != len(layout)
+        or not d.compatible((wanted[depth],), (given[depth],))
+    ):
+        c.fail(expected, got)
+    c.fail_at_step(expected, got, known=sizes)
 
 
 def _other_backprop(c: ShapeContext, layout: str, wanted: Any, given: Any) -> str:

@@ -38,7 +38,10 @@ def shape_from_input(c: ShapeContext) -> Dims:
             "Write [n] for one dimension.",
         )
     if value is not None and min(np.asarray(value).reshape(-1).tolist(), default=0) < 0:
-        c.fail("dimensions >= 0", f" {np.asarray(value).tolist()}")
+        sizes = np.asarray(value).reshape(-1).tolist()
+        below = next(n for n in sizes if n < 0)
+        known = (None,) * len(sizes)
+        c.fail_at_step("dimensions >= 0", f"{sizes}: Dimension {below} must be >= 0", known=known)
     return c.shape_value(0)
 
 

@@ -280,7 +280,7 @@ def _compiles(node: Any, device: str) -> bool:
         return False
     if node.type == "Const":
         return True
-    if not select(node.type, "compiled", device, node.attrs):
+    if node.refused or not select(node.type, "compiled", device, node.attrs):
         return False
     counts = node.counts or (1,) * len(node.op.inputs)
     touched = node.op.effects_at(counts, node.attrs)

@@ -60,9 +60,7 @@ def test_a_named_exception_is_converted():
 def first_is_kept(rows):
     found = None
     for row in rows:
-        if found is None:
-            found = row
-        elif row > found:
+        if found is None or row > found:
             found = row
     return found
 

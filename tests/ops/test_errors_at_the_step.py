@@ -1,0 +1,142 @@
+"""Wrong constants that a graph holds all the same: the step that runs the operation refuses them.
+
+Programs build such graphs, in branches that are never taken, say, and expect the class of a step's
+error: InvalidArgumentError, where a wrong graph is a ValueError.
+"""
+
+import numpy as np
+import pytest
+
+import penstock as tf
+
+v1 = tf.compat.v1
+INVALID = tf.errors.InvalidArgumentError
+X = np.ones((2, 3), np.float32)
+LARGE = np.ones((300, 300), np.float32)  # regions of such values are compiled
+CALLS = {
+    "tile": (lambda x: tf.tile(x, [-1, 2]), r"Expected multiples\[0\] >= 0, but got -1"),
+    "begin": (lambda x: tf.slice(x, [-1, 0], [1, 1]), r"Expected begin\[0\] in"),
+    "size": (lambda x: tf.slice(x, [0, 0], [4000, 1]), r"Expected size\[0\] in"),
+    "transpose": (lambda x: tf.transpose(x, [0, 0]), "1 is missing from {0,0}"),
+    "pad": (lambda x: tf.pad(x, [[999, 0], [0, 0]], "REFLECT"), "must be less than the dimension"),
+    "symmetric": (lambda x: tf.pad(x, [[999, 0], [0, 0]], "SYMMETRIC"), "must be no greater"),
+    "roll": (lambda x: tf.roll(x, 1, 5), "axis 5 is out of range"),
+    "cumsum": (lambda x: tf.cumsum(x, 5), "Expected scan axis in the range"),
+    "cumprod of axes": (lambda x: tf.math.cumprod(x, [0, 1]), "axis must be a scalar, not"),
+    "one_hot": (lambda x: tf.one_hot(tf.cast(x, tf.int32), 3, axis=4), "Expected axis to be -1 or"),
+    "gather": (lambda x: tf.gather(x, [[0]], batch_dims=1), "should be equal to indices.shape"),
+    "band": (lambda x: tf.linalg.band_part(x[0], 0, 0), "input must be at least 2-dim"),
+    "set_diag": (lambda x: tf.linalg.set_diag(x, tf.ones([7])), "Either first dimensions of"),
+    "resize": (
+        lambda x: tf.image.resize(x[None, :, :, None], [0, 2]),
+        "output dimensions must be positive",
+    ),
+    "random": (lambda x: tf.random.uniform([-1, 2]) + x[0, 0], "Dimension -1 must be >= 0"),
+    "search": (lambda x: tf.searchsorted(x, x[:1]), "Leading dim_size of both tensors must match"),
+    "reshape": (lambda x: tf.reshape(x, [-1, -1]), "Only one input size may be -1, not both 0"),
+    "unique": (lambda x: tf.unique_with_counts(x)[0], "unique expects a 1D vector"),
+    "transposed convolution": (
+        lambda x: tf.nn.conv2d_transpose(
+            x[None, :, :, None], tf.ones([2, 2, 1, 1]), [1, 5, 4, 1], 2, "SAME"
+        ),
+        "Size of out_backprop doesn't match computed",
+    ),
+}
+NAMES = list(CALLS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_graph_takes_it_and_a_step_refuses_it(name):
+    call, phrase = CALLS[name]
+    with v1.Graph().as_default(), v1.Session() as session:
+        made = call(tf.constant(X))
+        with pytest.raises(INVALID, match=phrase):
+            session.run(made)
+
+
+@pytest.mark.parametrize("x", [X, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_call_refuses_it(name, x):
+    call, phrase = CALLS[name]
+
+    def used(x):
+        return tf.reduce_sum(tf.sin(tf.cast(call(x), tf.float32))) * 2.0
+
+    for function in (call, tf.function(call), tf.function(used)):
+        with pytest.raises(INVALID, match=phrase):
+            function(tf.constant(x))
+
+
+@pytest.mark.parametrize("x", [X, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_branch_refuses_it_when_it_is_taken(name, x):
+    call, phrase = CALLS[name]
+
+    @tf.function
+    def function(x, wrong):
+        return tf.cond(
+            wrong,
+            lambda: tf.reduce_sum(tf.cast(call(x), tf.float32)),
+            lambda: tf.reduce_sum(x),
+        )
+
+    x = tf.constant(x)
+    for _ in range(3):
+        assert float(function(x, tf.constant(False))) == float(tf.reduce_sum(x))
+    with pytest.raises(INVALID, match=phrase):
+        function(x, tf.constant(True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_function_compiled_as_a_whole_refuses_it(name):
+    call, _ = CALLS[name]
+    with pytest.raises(INVALID, match="unsupported operations"):
+        tf.function(call, jit_compile=True)(tf.constant(LARGE))
+
+
+def test_an_imported_graph_takes_it_too():
+    with v1.Graph().as_default() as graph:
+        tf.tile(tf.constant(X), [-1, 2], name="wrong")
+    with v1.Graph().as_default() as other, v1.Session() as session:
+        tf.import_graph_def(graph.as_graph_def(), name="")
+        with pytest.raises(INVALID, match="Expected multiples"):
+            session.run(other.get_tensor_by_name("wrong:0"))
+
+
+def test_what_is_known_of_the_shape_is_kept():
+    with v1.Graph().as_default():
+        assert tf.tile(tf.constant(X), [-1, 2]).shape.rank == 2
+        assert tf.slice(tf.constant(X), [-1, 0], [1, 1]).shape.rank == 2
+        assert tf.cumsum(tf.constant(X), 5).shape == [2, 3]
+
+
+REFUSED_WHEN_BUILT = {
+    "sizes below -1": (lambda: tf.broadcast_to([1.0], [-3]), "Invalid value in tensor used for"),
+    "groups of sets": (
+        lambda: tf.sets.intersection(tf.ones([2, 3], tf.int32), tf.ones([3, 3], tf.int32)),
+        "Dimension 0 in both shapes must be equal, but are 2 and 3",
+    ),
+    "known depth": (lambda: tf.one_hot([1], tf.constant([1, 2])), "Shape must be rank 0 but is"),
+    "channels": (
+        lambda: tf.nn.conv2d_transpose(
+            tf.ones([1, 4, 4, 3]), tf.ones([2, 2, 1, 2]), [1, 4, 4, 1], 1
+        ),
+        "Dimensions must be equal, but are",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(REFUSED_WHEN_BUILT))
+def test_a_graph_refuses_it(name):
+    call, phrase = REFUSED_WHEN_BUILT[name]
+    with v1.Graph().as_default(), pytest.raises(ValueError, match=phrase):
+        call()
+
+
+def test_values_of_unknown_shape_are_not_stacked():
+    @tf.function(input_signature=[tf.TensorSpec(None)] * 2)
+    def function(a, b):
+        return tf.parallel_stack([a, b])
+
+    with pytest.raises(ValueError, match="a shape that is known"):
+        function(1.0, 2.0)
