@@ -347,6 +347,12 @@ ONE, YES = np.float32(1), np.True_
         (TypeError, "structure", lambda: tf.cond(tf.constant(YES), lambda: (1, 2), lambda: 2)),
         (ValueError, "None", lambda: tf.cond(tf.constant(YES), lambda: None, lambda: 2)),
         (ValueError, "at least one", lambda: tf.switch_case(tf.constant(1), [])),
+        (ValueError, "at least one", lambda: tf.switch_case(tf.constant(1), None)),
+        (
+            tf.errors.InvalidArgumentError,
+            "must be a scalar, but it has shape",
+            lambda: tf.switch_case(tf.constant([0, 1]), [int, int]),
+        ),
         (ValueError, "contiguous", lambda: tf.switch_case(tf.constant(1), {0: int, 2: int})),
         (TypeError, "integer", lambda: tf.switch_case(tf.constant(1.0), [int])),
         (TypeError, "int64", lambda: tf.switch_case(tf.constant(1, tf.int64), [int])),
