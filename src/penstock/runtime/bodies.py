@@ -275,6 +275,13 @@ def compiles_inside(body: CallBody, device: str, caller: str = "") -> bool:
     return all(_compiles(n, device) for n in program.nodes if n.type not in (FEED, "NoOp"))
 
 
+def kept_on_host(body: CallBody, device: str) -> set[str]:
+    """The types of the operations that keep a body out of compiled regions, but constants."""
+    program = build(body.outputs, body.inputs, body.control_outputs, inline_all=True)
+    outside = (FEED, "NoOp", "Const")
+    return {n.type for n in program.nodes if n.type not in outside and not _compiles(n, device)}
+
+
 def _compiles(node: Any, device: str) -> bool:
     if any(t in (dt.string, dt.resource) for t in node.dtypes):
         return False
