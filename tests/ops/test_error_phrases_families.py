@@ -52,7 +52,7 @@ PHRASES = [
     ),
     (
         lambda: tf.nn.max_pool2d(tf.zeros([2, 2, 1]), 2, 1, "VALID"),
-        "Shape must be rank 4 but is rank 3",
+        "tensor_in_shape must have 2 spatial dimensions. 3 0",
         "Shape must be rank 4 but is rank 3",
     ),
     (

@@ -140,6 +140,10 @@ class ShapeContext:
         """
         raise ValueError(f"{self.op_name}: {sentence}.")
 
+    def bracketed(self, sentence: str, index: int) -> str:
+        """A sentence with the shape of an input in the place of `{}`, as TensorFlow writes it."""
+        return sentence.format(d.bracketed(self.shapes[index]))
+
     def says(self, kernel: str, graph: str) -> str:
         """The sentence that programs know an error by: a kernel's, or that of building a graph."""
         return kernel if self.running else graph
@@ -170,7 +174,8 @@ class ShapeContext:
     def number(self, index: int, name: str) -> None:
         """Refuses an input that is no number; eager kernels take a vector of one for it too."""
         if not (self.running and self.shapes[index] == (1,)):
-            self.rank(index, 0, name)
+            said = f"{name} must be a scalar, not shape {{}}"
+            self.rank(index, 0, name, lambda: self.bracketed(said, index))
 
     def rank_at_least(
         self, index: int, expected: int, name: str = "", kernel: Sentence = str

@@ -6,6 +6,7 @@ where each stored element belongs; kernels of all three operations (matrix from 
 of a matrix, setting them) gather or scatter by it.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from penstock.types.dims import Dims
 Array = Any
 ALIGN = "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'"
 OLD_ALIGN = "LEFT_LEFT"
+
+_LOW = "{} must be at least {}-dim, received shape: {{}}"
 
 
 def _bounds(k: Array) -> tuple[int, int]:
@@ -103,7 +106,7 @@ def _matrix_size(
 
 def _diag_shape(c: ShapeContext) -> Dims:
     diag, k, rows, cols = (
-        c.rank_at_least(0, 1, "diagonal"),
+        c.rank_at_least(0, 1, "diagonal", partial(c.bracketed, _LOW.format("diagonal", 1), 0)),
         c.constant(1),
         c.constant(2),
         c.constant(3),
@@ -216,7 +219,8 @@ def _matrix_diag_v1_gradient(op: Any, grad: Any) -> Any:
 
 
 def _diag_part_shape(c: ShapeContext) -> Dims:
-    dims, k = c.rank_at_least(0, 2, "input"), c.constant(1)
+    dims = c.rank_at_least(0, 2, "input", partial(c.bracketed, _LOW.format("input", 2), 0))
+    k = c.constant(1)
     if dims is None or k is None:
         return None
     low, high = _check_k(c, k, dims[-2], dims[-1])

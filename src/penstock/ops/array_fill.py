@@ -47,8 +47,12 @@ def _fill_shape(c: ShapeContext) -> Dims:
     else:
         c.rank(0, 1, "dims")
     if value is not None and (value < 0).any():
-        least = f"Dimension {value.min()}" if c.running else "Fill dimensions"
-        c.fail("sizes >= 0", f"dims {value.tolist()}: {least} must be >= 0")
+        low = int(value.min())
+        graph = "Fill dimensions must be >= 0"
+        if low < -1:
+            graph = f"Invalid value in tensor used for shape: {low}"
+        known = c.says(f"Dimension {low} must be >= 0", graph)
+        c.fail("sizes >= 0", f"dims {value.tolist()}: {known}")
     return tuple(value.tolist()) if c.running and value is not None else c.shape_value(0)
 
 

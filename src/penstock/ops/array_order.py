@@ -113,7 +113,7 @@ def _conjugate_gradient(op: Any, grad: Any) -> list[Any]:
 
 INVERT_PERMUTATION = define_op(
     "InvertPermutation(x: T; T: {int32, int64} = int32) -> y: T",
-    shape=lambda c: c.rank(0, 1, "x"),
+    shape=lambda c: c.rank(0, 1, "x", lambda: "invert_permutation expects a 1D vector"),
     doc="The permutation that undoes another: y[x[i]] = i.",
     fallible=True,
 ).not_differentiable("a permutation is made of integers")
@@ -170,7 +170,7 @@ ORDERED = (
 
 def _reverse_shape(c: ShapeContext) -> Dims:
     dims, axes = c.shape(0), c.constant(1)
-    c.rank(1, 1, "axis")
+    c.rank(1, 1, "axis", lambda: f"'dims' must be 1-dimension, not {len(c.shape(1) or ())}")
     if dims is not None and axes is not None:
         last = len(dims) - 1
         chosen = [

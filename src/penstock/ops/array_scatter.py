@@ -84,7 +84,10 @@ def _mismatch(c: ShapeContext, target: Any, indices: Any, updates: Any) -> str:
 def _scatter_nd_shape(c: ShapeContext) -> Dims:
     wanted, value = c.shape_value(2), c.constant(2)
     if value is not None and (value < 0).any():
-        c.fail("a shape of sizes >= 0", f"{value.tolist()}")
+        low = int(value[value < 0][0])
+        graph = f"Invalid value in tensor used for shape: {low}"
+        known = c.says(f"Dimension {low} must be >= 0", graph)
+        c.fail("a shape of sizes >= 0", f"{value.tolist()}: {known}")
     _check_updates(c, wanted, c.shape(0), c.shape(1))
     return wanted
 

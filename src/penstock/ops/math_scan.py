@@ -1,5 +1,6 @@
 """Positions and running values along an axis: `argmax`, `cumsum`, `range`, `linspace`, counts."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,8 @@ ORDERED = (
 
 def _position_shape(c: ShapeContext) -> Dims:
     dims, axis = c.rank_at_least(0, 1, "input"), c.constant(1)
-    c.rank(1, 0, "dimension")
+    said = "dim must be a scalar, but received tensor of shape: {}"
+    c.rank(1, 0, "dimension", partial(c.bracketed, said, 1))
     if dims is None:
         return None
     if axis is None:

@@ -152,15 +152,13 @@ def check_backprop(c: ShapeContext, layout: str, position: int, sizes: Dims) -> 
     given = c.shape(2)
     if d.compatible(wanted, given):
         return
+    assert wanted is not None
+    assert given is not None
     expected = f"out_backprop of shape {d.text(wanted)}"
     fact = _other_backprop(c, layout, wanted, given)
     got = f"{d.text(given)} for input {d.text(image)} and filter {d.text(kernel)}: {fact}"
     depth = channel_axis(layout)
-    if (
-        given is None
-        or len(given) != len(layout)
-        or not d.compatible((wanted[depth],), (given[depth],))
-    ):
+    if len(given) != len(layout) or not d.compatible((wanted[depth],), (given[depth],)):
         c.fail(expected, got)
     c.fail_at_step(expected, got, known=sizes)
 

@@ -126,7 +126,7 @@ def _groups(a: Any, b: Any) -> tuple[int, ...]:
     if left != right:
         raise invalid(
             f"Mismatched group shapes: expected equal leading sizes, got {list(left)} and "
-            f"{list(right)}."
+            f"{list(right)}: Mismatched shapes {list(left)} vs {list(right)}."
         )
     return left
 
