@@ -167,7 +167,8 @@ def _one_hot_shape(c: ShapeContext) -> Dims:
         return None
     axis = c.attr("axis")
     if not -1 <= axis <= len(dims):
-        c.fail_at_step(
+        refuse = c.fail if axis < -1 else c.fail_at_step
+        refuse(
             f"an axis in [-1, {len(dims)}]",
             f"{axis}: Expected axis to be -1 or between [0, {len(dims) + 1}). But received: {axis}",
         )
