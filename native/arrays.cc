@@ -23,6 +23,7 @@
 #include "moved_rows.h"
 #include "passes.h"
 #include "places.h"
+#include "quantise.h"
 #include "ragged.h"
 #include "rules.h"
 #include "sets.h"
@@ -33,7 +34,7 @@
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 19; }
+EXPORT int penstock_arrays_version() { return 22; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,
@@ -69,6 +70,12 @@ EXPORT int64_t penstock_arrays_apart(const float *boxes, const float *scores, in
                                      const float *limits, int64_t most, int64_t *taken) {
   return with_memory(
       [=] { return apart(Scored{boxes, scores, number, 4, 1}, limits[0], limits[1], most, taken); });
+}
+
+EXPORT int64_t penstock_arrays_apart_by_overlaps(const float *overlaps, int64_t number, const int64_t *order,
+                                                 int64_t count, const float *limit, int64_t most,
+                                                 int64_t *taken) {
+  return apart_by_overlaps(overlaps, number, order, count, *limit, most, taken);
 }
 
 EXPORT int64_t penstock_arrays_apart_by_class(const float *boxes, const float *scores,
@@ -245,9 +252,10 @@ EXPORT int64_t penstock_arrays_ctc_search(const double *frames, int64_t time, in
 }
 
 EXPORT int64_t penstock_arrays_histogram(int64_t kind, const void *values, int64_t number,
-                                         const double *limits, int64_t bins, int64_t *counts) {
+                                         const double *limits, int64_t bins, int64_t threads,
+                                         int64_t *counts) {
   const auto run = [=](auto *typed) {
-    return histogram(typed, number, limits[0], limits[1], bins, counts);
+    return histograms(typed, number, limits[0], limits[1], bins, threads, counts);
   };
   switch (kind) {
     case 0: return run(static_cast<const float *>(values));
@@ -393,6 +401,12 @@ EXPORT int64_t penstock_arrays_weighted(const int64_t *weights, const int64_t *b
   });
 }
 
+EXPORT int64_t penstock_arrays_by_powers(const double *exponents, int64_t number, const double *scale,
+                                         int64_t size, int64_t *classes) {
+  by_powers(exponents, number, *scale, size, classes);
+  return -1;
+}
+
 EXPORT int64_t penstock_arrays_far_apart(const float *points, int64_t number, int64_t width,
                                          int64_t count, int64_t tries, const int64_t *first,
                                          const float *uniform, int64_t *places) {
@@ -471,18 +485,22 @@ EXPORT int64_t penstock_arrays_counts(int64_t kind, const int64_t *rows, int64_t
 
 EXPORT int64_t penstock_arrays_rule(int64_t kind, const void *program, void *slot0, void *slot1,
                                     void *slot2, void *slot3, const void *grad, const void *numbers,
-                                    const void *indices, int64_t wide, int64_t rows, int64_t width) {
+                                    const void *indices, int64_t wide, int64_t height, int64_t rows,
+                                    int64_t width, int64_t threads) {
   const RuleProgram &p = *static_cast<const RuleProgram *>(program);
   if (p.slots > kMostSlots || p.slots + 1 + p.numbers + p.steps > kMostValues) return 0;
+  if (indices != nullptr) {
+    const auto look = wide ? first_beyond<int64_t> : first_beyond<int32_t>;
+    const int64_t wrong = look(indices, rows, height);
+    if (wrong >= 0) return wrong;
+  }
   const auto run = [&](auto *typed) {
     using Element = std::remove_pointer_t<decltype(typed)>;
-    Element *const slots[] = {typed, static_cast<Element *>(slot1), static_cast<Element *>(slot2),
-                              static_cast<Element *>(slot3)};
-    const auto *g = static_cast<const Element *>(grad), *n = static_cast<const Element *>(numbers);
-    return with_memory([&]() -> int64_t {
-      apply_rule<Element>(p, {slots, g, n, indices, wide, rows, width});
-      return -1;
-    });
+    const RuleRows<Element> of{{typed, static_cast<Element *>(slot1), static_cast<Element *>(slot2),
+                                static_cast<Element *>(slot3)},
+                               static_cast<const Element *>(grad), static_cast<const Element *>(numbers),
+                               indices, wide, rows, width, width};
+    return apply_rule_in_parallel(p, of, threads);
   };
   return kind == 0 ? run(static_cast<float *>(slot0)) : run(static_cast<double *>(slot0));
 }

@@ -41,6 +41,13 @@ EXPORT int64_t penstock_arrays_combine(int64_t operation, int64_t kind, const vo
 EXPORT int64_t penstock_arrays_apart(const float *boxes, const float *scores, int64_t number,
                                      const float *limits, int64_t most, int64_t *taken);
 
+// Of boxes in this order, up to `most` of those that none taken before covers: box i has
+// overlaps[i * number + j] with box j, more than *limit where j covers it. Returns how many there are, -1
+// where a NaN leaves open whether one is.
+EXPORT int64_t penstock_arrays_apart_by_overlaps(const float *overlaps, int64_t number, const int64_t *order,
+                                                 int64_t count, const float *limit, int64_t most,
+                                                 int64_t *taken);
+
 // The best of the boxes of each image that were taken apart, class by class, the best first and of
 // equal ones that of the first class: their corners, in [0, 1] where `clipped`, scores and classes, in
 // rows of `room`, of which the rest stays; and how many there are. sizes: images, boxes of each, kinds
@@ -153,9 +160,11 @@ EXPORT int64_t penstock_arrays_ctc_search(const double *frames, int64_t time, in
                                           int64_t *counts, double *scores);
 
 // Adds to `counts` how many numbers lie in each of `bins` equal parts of [limits[0], limits[1]); what is
-// outside counts in the first or last. -1, or about where a NaN is. `bins` is at least 1, below 2^31.
+// outside counts in the first or last. -1, or about where a NaN is. `bins` is at least 1, below 2^31. -3 where
+// memory runs out.
 EXPORT int64_t penstock_arrays_histogram(int64_t kind, const void *values, int64_t number,
-                                         const double *limits, int64_t bins, int64_t *counts);
+                                         const double *limits, int64_t bins, int64_t threads,
+                                         int64_t *counts);
 
 // Rows of whole numbers that begin at starts[i] and are deltas[i] apart: row i from splits[i] up to
 // splits[i + 1]. Sums wrap around.
@@ -286,12 +295,14 @@ EXPORT int64_t penstock_arrays_counts(int64_t kind, const int64_t *rows, int64_t
                                       const int64_t *values, int64_t number, const void *weights,
                                       int64_t most, int64_t binary, int64_t *places, void *totals);
 
-// Updates rows of up to four arrays [.., width] by the rule of an optimizer, in place, one row after the
-// other: row indices[i] with row i of the gradient [rows, width], or row i where `indices` is null.
-// `program` and `numbers` are as rules.h has them. -1; 0 where the program is too long.
+// Updates rows of up to four arrays [height, width] by the rule of an optimizer, in place, one row after
+// the other: row indices[i] with row i of the gradient [rows, width], or row i where `indices` is null.
+// `program` and `numbers` are as rules.h has them. At most `threads` share the columns. -1, or the first
+// place of an index outside of [0, height), 0 also for a program that is too long: then nothing is written.
 EXPORT int64_t penstock_arrays_rule(int64_t kind, const void *program, void *slot0, void *slot1,
                                     void *slot2, void *slot3, const void *grad, const void *numbers,
-                                    const void *indices, int64_t wide, int64_t rows, int64_t width);
+                                    const void *indices, int64_t wide, int64_t height, int64_t rows,
+                                    int64_t width, int64_t threads);
 
 // A function of passes.h, of `count` elements each; y may be null where it has none. -1, or 0 where there is
 // no such function.
@@ -331,6 +342,18 @@ EXPORT int64_t penstock_arrays_bounds(const int64_t *places, int64_t number, int
 EXPORT int64_t penstock_arrays_product(int64_t kind, const void *places, int64_t wide, int64_t number,
                                        int64_t row_axis, const void *values, const void *dense,
                                        int64_t inner, int64_t width, void *result, int64_t height);
+
+// For each place of `a` the element of `size` bytes (as of `put`) that is given for the same place of `b`, zero
+// where there is none. -1, or -2 where a list is not in order or has repetitions.
+EXPORT int64_t penstock_arrays_elements_at(const int64_t *a, int64_t a_count, const int64_t *b,
+                                           int64_t b_count, int64_t rank, const void *given, int64_t size,
+                                           void *out);
+
+// The places [number, rank] in a box of these sizes, none below 0, as seen from `start`, and their numbers; both
+// have room for one more than all. Returns how many there are.
+EXPORT int64_t penstock_arrays_in_box(const int64_t *places, int64_t number, int64_t rank,
+                                      const int64_t *start, const int64_t *size, int64_t *moved,
+                                      int64_t *numbers);
 
 // Two lists of places, each in order and without repetitions, as one, for which there is room: the
 // places, and where each stands in `a` and in `b`, -1 where it does not. Returns how many there are,

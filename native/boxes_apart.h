@@ -73,6 +73,26 @@ struct Scored {
   float score(int64_t i) const { return scores[i * score_step]; }
 };
 
+// Of boxes in order, those of which none taken before has more than `limit` in common with it: box i has
+// overlaps[i * number + j] with box j. -1 where a NaN leaves it open.
+inline int64_t apart_by_overlaps(const float *overlaps, int64_t number, const int64_t *order, int64_t count,
+                                 float limit, int64_t most, int64_t *taken) {
+  int64_t found = 0;
+  for (int64_t i = 0; i < count && found < most; ++i) {
+    const float *row = overlaps + order[i] * number;
+    bool covered = false, open = false;
+    for (int64_t j = 0; j < found && !covered; ++j) {
+      const float part = row[taken[j]];
+      covered = part > limit;
+      open |= part != part;
+    }
+    if (covered) continue;
+    if (open) return -1;
+    taken[found++] = order[i];
+  }
+  return found;
+}
+
 inline int64_t apart(const Scored &given, float limit, float least, int64_t most, int64_t *taken) {
   std::vector<int64_t> order;
   for (int64_t i = 0; i < given.number; ++i)

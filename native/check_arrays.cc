@@ -506,7 +506,7 @@ bool check_histogram(Random &random) {
     each = random() % 50 ? static_cast<float>(below(random, 40)) - 10 : random() % 2 ? INFINITY : -INFINITY;
   const double limits[] = {-2.5, 17};
   std::vector<int64_t> counts(bins), wanted(bins);
-  if (penstock_arrays_histogram(0, values.data(), number, limits, bins, counts.data()) != -1) return false;
+  if (penstock_arrays_histogram(0, values.data(), number, limits, bins, 1 + number % 3, counts.data()) != -1) return false;
   for (const float value : values) {
     const double place = (value - limits[0]) / (limits[1] - limits[0]) * static_cast<double>(bins);
     ++wanted[place < 0 ? 0 : place > static_cast<double>(bins - 1) ? bins - 1 : static_cast<int64_t>(place)];
@@ -514,7 +514,7 @@ bool check_histogram(Random &random) {
   if (counts != wanted) return false;
   if (!number) return true;
   values[below(random, number)] = std::nanf("");
-  return penstock_arrays_histogram(0, values.data(), number, limits, bins, counts.data()) >= 0;
+  return penstock_arrays_histogram(0, values.data(), number, limits, bins, 1 + number % 3, counts.data()) >= 0;
 }
 
 bool check_ranges(Random &random) {
@@ -581,7 +581,8 @@ bool check_sets(Random &random) {
 }
 
 bool check_rule(Random &random) {
-  const int64_t height = 1 + below(random, 6), rows = below(random, 9), width = below(random, 600);
+  const int64_t height = 1 + below(random, 6), rows = below(random, 9);
+  const int64_t width = random() % 40 ? below(random, 600) : 100000 + below(random, 600);  // shared
   const bool wide = random() % 2;
   std::vector<double> slot(height * width + 1), grad(rows * width + 1), wanted;
   std::vector<int64_t> indices(rows + 1);
@@ -601,9 +602,13 @@ bool check_rule(Random &random) {
   // 3: numbers.
   const int32_t program[] = {1, 2, 1, 4, 7, 0, 0, 0, 1, 3, 2, 0, 2, 4, 1, 0, 1, 0, 5, 0, 8, 6, 2, 0};
   const void *chosen = wide ? static_cast<const void *>(indices.data()) : narrow.data();
-  return penstock_arrays_rule(1, program, slot.data(), nullptr, nullptr, nullptr, grad.data(), rate,
-                              chosen, wide, rows, width) == -1 &&
-         slot == wanted;
+  const auto update = [&](int64_t rows_there) {
+    return penstock_arrays_rule(1, program, slot.data(), nullptr, nullptr, nullptr, grad.data(), rate,
+                                chosen, wide, rows_there, rows, width, 1 + below(random, 3));
+  };
+  const auto largest = std::max_element(indices.begin(), indices.begin() + rows) - indices.begin();
+  if (rows > 0 && update(indices[largest]) != largest) return false;  // the first that is outside
+  return update(height) == -1 && slot == wanted;
 }
 
 bool check_rows(Random &random) {

@@ -190,7 +190,8 @@ inline Sweep sweep_of(const DepthwiseGrad& d) {
   s.pixels = c.out.x;
   s.pad = c.pad.x;
   s.width = c.size.x;
-  s.together = MANY == FEWER || c.out.x % MANY <= c.out.x % FEWER ? MANY : FEWER;
+  const int64_t after_many = c.out.x % MANY, after_fewer = c.out.x % FEWER;
+  s.together = after_many <= after_fewer ? MANY : FEWER;
   return s;
 }
 

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <vector>
+
+#include "threads.h"
 
 namespace penstock {
 
@@ -34,6 +37,35 @@ int64_t histogram(const Element *values, int64_t number, double low, double high
     for (int64_t i = 0; i < size; ++i) ++counts[found[i]];
   }
   return -1;
+}
+
+// The same on some threads, each with counts of its own. -1, or about where a NaN is.
+template <typename Element>
+int64_t histograms(const Element *values, int64_t number, double low, double high, int64_t bins,
+                   int64_t threads, int64_t *counts) {
+  constexpr int64_t kMostBins = 1 << 12;  // above, counts of each thread take longer than the numbers
+  const int64_t shares = bins > kMostBins ? 1 : std::max<int64_t>(threads, 1);
+  if (shares == 1) return histogram(values, number, low, high, bins, counts);
+  return with_memory([&]() -> int64_t {
+    std::vector<int64_t> each(static_cast<std::size_t>(shares * bins));
+    std::atomic<int64_t> wrong{-1};
+    in_parallel(shares, shares, [&](int64_t share) {
+      const int64_t from = number * share / shares, to = number * (share + 1) / shares;
+      const int64_t found =
+          histogram(values + from, to - from, low, high, bins, each.data() + share * bins);
+      if (found >= 0) wrong = from + found;
+    });
+    for (int64_t i = 0; i < shares * bins; ++i) counts[i % bins] += each[static_cast<std::size_t>(i)];
+    return wrong;
+  });
+}
+
+// The whole part of e to the power of exponents[i] * scale, less 1, modulo `size`: the mathematical
+// library's, number by number, for its last digits decide.
+inline void by_powers(const double *exponents, int64_t number, double scale, int64_t size,
+                      int64_t *classes) {
+  for (int64_t i = 0; i < number; ++i)
+    classes[i] = (static_cast<int64_t>(std::exp(exponents[i] * scale)) - 1) % size;
 }
 
 // starts[i], starts[i] + deltas[i] and so on from splits[i] up to splits[i + 1]; sums wrap around.

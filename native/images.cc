@@ -15,6 +15,7 @@
 #include "image_resize.h"
 #include "image_transforms.h"
 #include "image_windows.h"
+#include "png_rows.h"
 
 namespace penstock {
 namespace {
@@ -33,32 +34,6 @@ void swap(const uint8_t *rows, int64_t height, int64_t width, int64_t line, bool
       if (kBytes == 4) out[3] = from[3];
     }
   }
-}
-
-// Rows of a PNG file, `line` bytes each behind the number of their filter, which adds to a byte what was
-// `step` bytes to the left, above, or both. Returns the first row whose filter there is not.
-int64_t unfilter(const uint8_t *rows, int64_t height, int64_t line, int64_t step, uint8_t *out) {
-  for (int64_t i = 0; i < height; ++i, out += line) {
-    const int64_t filter = *rows++;
-    if (filter > 4) return i;
-    const auto left = [&](int64_t j) { return j < step ? 0 : int{out[j - step]}; };
-    const auto above = [&](int64_t j) { return i == 0 ? 0 : int{out[j - line]}; };
-    const auto corner = [&](int64_t j) { return i == 0 || j < step ? 0 : int{out[j - line - step]}; };
-    for (int64_t j = 0; j < line; ++j) {
-      int guess = 0;
-      if (filter == 1) guess = left(j);
-      if (filter == 2) guess = above(j);
-      if (filter == 3) guess = (left(j) + above(j)) / 2;
-      if (filter == 4) {
-        const int a = left(j), b = above(j), c = corner(j);
-        const int by_a = std::abs(b - c), by_b = std::abs(a - c), by_c = std::abs(a + b - 2 * c);
-        guess = by_a <= by_b && by_a <= by_c ? a : by_b <= by_c ? b : c;
-      }
-      out[j] = static_cast<uint8_t>(rows[j] + guess);
-    }
-    rows += line;
-  }
-  return -1;
 }
 
 EACH_SET void sound(const float *x, int64_t count, int16_t *out) {

@@ -13,19 +13,24 @@ namespace {
 
 constexpr double LEAST_GATE = -88.7228391;  // below, a logistic function in single precision is 0
 
-PENSTOCK_INLINE Vector logistic(Vector x) {
-  const Vector found = 1.0 / (1.0 + exponential(-x));
-  return choose(x < LEAST_GATE, 0.0, found);
-}
+// Types, not functions: a pointer to a function would pass vectors as the least instruction set does.
+struct Logistic {
+  PENSTOCK_INLINE Vector operator()(Vector x) const {
+    const Vector found = 1.0 / (1.0 + exponential(-x));
+    return choose(x < LEAST_GATE, 0.0, found);
+  }
+};
 
 // The hyperbolic tangent: by its series near 0, where a difference from 1 has too few digits.
-PENSTOCK_INLINE Vector tangent(Vector x) {
-  const Vector a = magnitude(x), square = a * a;
-  Vector series = square * (-17.0 / 315) + 2.0 / 15;
-  series = a + a * square * (series * square - 1.0 / 3);
-  const Vector power = exponential(2.0 * choose(a > 20.0, 20.0, a));
-  return with_sign_of(choose(a < 0.05, series, 1.0 - 2.0 / (power + 1.0)), x);
-}
+struct Tangent {
+  PENSTOCK_INLINE Vector operator()(Vector x) const {
+    const Vector a = magnitude(x), square = a * a;
+    Vector series = square * (-17.0 / 315) + 2.0 / 15;
+    series = a + a * square * (series * square - 1.0 / 3);
+    const Vector power = exponential(2.0 * choose(a > 20.0, 20.0, a));
+    return with_sign_of(choose(a < 0.05, series, 1.0 - 2.0 / (power + 1.0)), x);
+  }
+};
 
 enum Gate { kInput, kForget, kOutput, kCell, kGates };
 
@@ -82,17 +87,17 @@ PENSTOCK_INLINE void lstm_row(const Lstm &s, float *z, const float *before, cons
     f[k] = s.sees ? (zf[k] + bias) + before[k] * w.forget[k] : zf[k] + bias;
     ci[k] = z[s.column[kCell] + k];
   }
-  each_number(i, n, logistic);
-  each_number(f, n, logistic);
-  each_number(ci, n, tangent);
+  each_number(i, n, Logistic());
+  each_number(f, n, Logistic());
+  each_number(ci, n, Tangent());
   for (int64_t k = 0; k < n; ++k) {
     float state = ci[k] * i[k] + before[k] * f[k];
     if (clip > 0) state = state < -clip ? -clip : state > clip ? clip : state;
     cs[k] = co[k] = state;
     o[k] = s.sees ? zo[k] + state * w.out[k] : zo[k];
   }
-  each_number(o, n, logistic);
-  each_number(co, n, tangent);
+  each_number(o, n, Logistic());
+  each_number(co, n, Tangent());
   for (int64_t k = 0; k < n; ++k) h[k] = co[k] * o[k];
 }
 
@@ -118,11 +123,13 @@ struct Saved {
 
 // The reverse of a row: the gradient of z, and in `dcs`, which has that of cs, that of the state before.
 PENSTOCK_INLINE void lstm_row_back(const Lstm &s, const Saved &at, int64_t from, const float *before,
-                                   const Peepholes &w, const float *dh, float *dcs, float *dz) {
+                                   const Peepholes &w, const float *dh, float *__restrict dcs,
+                                   float *dz) {
   const float *i = at.i + from, *f = at.f + from, *o = at.o + from, *ci = at.ci + from;
   const float *co = at.co + from;
-  float *zi = dz + s.column[kInput], *zf = dz + s.column[kForget], *zo = dz + s.column[kOutput];
-  float *zc = dz + s.column[kCell];
+  // Apart from all others: the compiler does not look at so many for whether they share memory.
+  float *__restrict zi = dz + s.column[kInput], *__restrict zf = dz + s.column[kForget];
+  float *__restrict zo = dz + s.column[kOutput], *__restrict zc = dz + s.column[kCell];
   for (int64_t k = 0; k < s.units; ++k) {
     const float by_o = dh[k] * co[k] * o[k] * (1.0f - o[k]);
     float state = dcs[k] + dh[k] * o[k] * (1.0f - co[k] * co[k]);

@@ -3,16 +3,20 @@
 // Part of arrays.cc; penstock/ops/optimizer_programs.py writes the programs.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 
 #include "each_set.h"
+#include "threads.h"
 
 namespace penstock {
 namespace {
 
 constexpr int64_t kRulePiece = 256;  // elements that are worked through together
+// Steps of elements that are worth another thread. What is read and written costs as much as some steps.
+constexpr int64_t kRuleShare = 1 << 20, kLeastSteps = 4;
 constexpr int64_t kMostSlots = 4, kMostValues = 96;
 
 enum RuleCode : int32_t {
@@ -57,13 +61,14 @@ inline void rule_step(int32_t code, const T *a, const T *b, const T *c, T *out, 
   }
 }
 
-// Rows of the slots, which are all of them in order where `indices` is null.
+// Rows of the slots, which are all of them in order where `indices` is null. Of each row, `width` elements
+// from the first one on; the next row begins `stride` elements further.
 template <typename T>
 struct RuleRows {
-  T *const *slots;
+  T *slots[kMostSlots];
   const T *grad, *numbers;
   const void *indices;
-  int64_t wide, rows, width;
+  int64_t wide, rows, width, stride;
 
   int64_t row(int64_t i) const {
     if (indices == nullptr) return i;
@@ -88,13 +93,17 @@ inline int64_t slot_of_step(const RuleProgram &p, int64_t step) {
   return step < p.alike ? -1 : found;
 }
 
+// How many elements `apply_rule` needs room for.
+inline int64_t rule_room(const RuleProgram &p, int64_t width) {
+  return (p.numbers + p.steps) * std::min(width, kRulePiece);
+}
+
 template <typename T>
-EACH_SET void apply_rule(const RuleProgram &p, const RuleRows<T> &of) {
+EACH_SET void apply_rule(const RuleProgram &p, const RuleRows<T> &of, T *room) {
   const int64_t arrays = p.slots + 1, made = arrays + p.numbers;
   const int64_t piece = of.width < kRulePiece ? of.width : kRulePiece;
-  const std::unique_ptr<T[]> registers(new T[static_cast<size_t>((p.numbers + p.steps) * piece)]);
   T *at[kMostValues];
-  for (int64_t i = 0; i < p.numbers + p.steps; ++i) at[arrays + i] = registers.get() + i * piece;
+  for (int64_t i = 0; i < p.numbers + p.steps; ++i) at[arrays + i] = room + i * piece;
   for (int64_t i = 0; i < p.numbers; ++i)
     for (int64_t j = 0; j < piece; ++j) at[arrays + i][j] = of.numbers[i];
   const auto run = [&](int64_t from, int64_t to, int64_t count) {
@@ -110,8 +119,8 @@ EACH_SET void apply_rule(const RuleProgram &p, const RuleRows<T> &of) {
   for (int64_t i = 0; i < of.rows; ++i)
     for (int64_t first = 0; first < of.width; first += piece) {
       const int64_t count = of.width - first < piece ? of.width - first : piece;
-      for (int64_t k = 0; k < p.slots; ++k) at[k] = of.slots[k] + of.row(i) * of.width + first;
-      at[p.slots] = const_cast<T *>(of.grad) + i * of.width + first;
+      for (int64_t k = 0; k < p.slots; ++k) at[k] = of.slots[k] + of.row(i) * of.stride + first;
+      at[p.slots] = const_cast<T *>(of.grad) + i * of.stride + first;
       for (int64_t k = p.alike; k < p.steps; ++k)
         if (slot_of[k] >= 0) at[made + k] = at[slot_of[k]];
       run(p.alike, p.steps, count);
@@ -119,6 +128,40 @@ EACH_SET void apply_rule(const RuleProgram &p, const RuleRows<T> &of) {
         if (at[p.results[k]] != at[k])
           std::memcpy(at[k], at[p.results[k]], static_cast<size_t>(count) * sizeof(T));
     }
+}
+
+// The first of some indices that is outside of [0, height); -1 where there is none.
+template <typename Index>
+int64_t first_beyond(const void *indices, int64_t count, int64_t height) {
+  const Index *at = static_cast<const Index *>(indices);
+  for (int64_t i = 0; i < count; ++i)
+    if (static_cast<uint64_t>(at[i]) >= static_cast<uint64_t>(height)) return i;
+  return -1;
+}
+
+// The same with several threads where there is much to do: each takes some columns of all rows, so rows
+// that come twice are updated in turn. -1; kNoMemory, with nothing written.
+template <typename T>
+int64_t apply_rule_in_parallel(const RuleProgram &p, const RuleRows<T> &of, int64_t threads) {
+  const int64_t work = of.rows * of.width * std::max(kLeastSteps, int64_t{p.steps});
+  const int64_t parts = of.width / kRulePiece;
+  const int64_t most = std::min(parts, (of.rows > 1 ? 1 : 4) * threads);
+  int64_t shares = std::max<int64_t>(1, std::min(most, work / kRuleShare));
+  if (shares > threads) shares -= shares % threads;
+  const int64_t room = rule_room(p, of.width);
+  return with_memory([&]() -> int64_t {
+    const std::unique_ptr<T[]> rooms(new T[static_cast<size_t>(shares * room)]);
+    in_parallel(shares, threads, [&](int64_t share) {
+      const int64_t first = parts * share / shares * kRulePiece;
+      const int64_t end = share + 1 < shares ? parts * (share + 1) / shares * kRulePiece : of.width;
+      RuleRows<T> mine = of;
+      for (int64_t k = 0; k < p.slots; ++k) mine.slots[k] += first;
+      mine.grad += first;
+      mine.width = end - first;
+      apply_rule(p, mine, rooms.get() + share * room);
+    });
+    return -1;
+  });
 }
 
 }  // namespace

@@ -52,6 +52,26 @@ EXPORT int64_t penstock_arrays_unite(const int64_t *a, int64_t a_count, const in
   });
 }
 
+EXPORT int64_t penstock_arrays_elements_at(const int64_t *a, int64_t a_count, const int64_t *b,
+                                           int64_t b_count, int64_t rank, const void *given, int64_t size,
+                                           void *out) {
+  return with_word(size, [=](auto *typed) {
+    using Word = std::remove_pointer_t<decltype(typed)>;
+    return with_rank(rank, [=](auto known) {
+      return elements_at_places(a, a_count, b, b_count, known, static_cast<const Word *>(given),
+                                static_cast<Word *>(out));
+    });
+  });
+}
+
+EXPORT int64_t penstock_arrays_in_box(const int64_t *places, int64_t number, int64_t rank,
+                                      const int64_t *start, const int64_t *size, int64_t *moved,
+                                      int64_t *numbers) {
+  return with_rank(rank, [=](auto known) {
+    return places_in_box(places, number, known, start, size, moved, numbers);
+  });
+}
+
 EXPORT int64_t penstock_arrays_product(int64_t kind, const void *places, int64_t wide, int64_t number,
                                        int64_t row_axis, const void *values, const void *dense,
                                        int64_t inner, int64_t width, void *result, int64_t height) {

@@ -70,6 +70,45 @@ int64_t unite_places(const int64_t *a, int64_t a_count, const int64_t *b, int64_
   return count;
 }
 
+// For each of some places the element of those others that is there, zero where none is: `out` [a_count]. Both
+// lists are in order without repetitions; -1, or -2 where one is not.
+template <typename Rank, typename Word>
+int64_t elements_at_places(const int64_t *a, int64_t a_count, const int64_t *b, int64_t b_count, Rank rank,
+                           const Word *given, Word *out) {
+  int64_t j = 0;
+  for (int64_t i = 0; i < a_count; ++i, a += rank) {
+    if (i > 0 && compare_places(a - rank, a, rank) >= 0) return -2;
+    int64_t found = 1;
+    for (; j < b_count; ++j) {
+      if (j > 0 && compare_places(b + (j - 1) * rank, b + j * rank, rank) >= 0) return -2;
+      found = compare_places(b + j * rank, a, rank);
+      if (found >= 0) break;
+    }
+    out[i] = found == 0 && j < b_count ? given[j] : Word{};
+  }
+  for (j = std::max<int64_t>(j, 1); j < b_count; ++j)
+    if (compare_places(b + (j - 1) * rank, b + j * rank, rank) >= 0) return -2;
+  return -1;
+}
+
+// The places that are in a box from `start` on, as seen from there, and their numbers. Returns how many.
+template <typename Rank>
+int64_t places_in_box(const int64_t *places, int64_t number, Rank rank, const int64_t *start,
+                      const int64_t *size, int64_t *moved, int64_t *numbers) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < number; ++i, places += rank) {
+    bool inside = true;
+    for (int64_t axis = 0; axis < rank; ++axis) {  // as unsigned numbers those before are large, too
+      const uint64_t at = static_cast<uint64_t>(places[axis]) - static_cast<uint64_t>(start[axis]);
+      inside &= at < static_cast<uint64_t>(size[axis]);
+      moved[count * rank + axis] = static_cast<int64_t>(at);
+    }
+    numbers[count] = i;
+    count += inside;
+  }
+  return count;
+}
+
 // As add_product, for as many columns from `from` on: the sums of neighbouring places in one row are in
 // registers, in the same order.
 template <int64_t kColumns, typename Element, typename Index>

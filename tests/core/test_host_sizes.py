@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
-from penstock.core import determinism, host_runs, native_arrays
+from penstock.core import determinism, host_runs, native_arrays, native_images
 from penstock.core.host_sizes import single_limit
 from penstock.ops import array_pad
 from penstock.types import dtypes as dt
@@ -46,6 +46,12 @@ def test_compiled_inputs_are_taken_where_they_are():
     np.testing.assert_array_equal(found.numpy(), np.full(LARGE + 2, -2, np.float32))
 
 
+@pytest.mark.skipif(not native_arrays.LIBRARY.is_in_use(), reason="no native library")
+def test_native_passes_over_indices_have_no_limit():
+    for name in ("SparseFillEmptyRowsGrad", "SparseTensorDenseMatMul"):
+        assert single_limit(name, (dt.int64, dt.float64), 10) > 1 << 40
+
+
 @pytest.mark.parametrize(
     ("name", "types", "more"),
     [
@@ -56,6 +62,11 @@ def test_compiled_inputs_are_taken_where_they_are():
         ("Tanh", (dt.complex64,), False),
         ("Sum", (dt.float32, dt.int32), True),
         ("AddN", (dt.float32, dt.float32, dt.float32), True),
+        ("LSTMBlockCellGrad", (dt.float32,) * 16, True),
+        ("AvgPoolGrad", (dt.int32, dt.float32), native_images.LIBRARY.is_in_use()),
+        ("MaxPool", (dt.int32,), False),
+        ("LSTMBlockCellGrad", (dt.float16,) * 16, False),
+        ("SparseFillEmptyRowsGrad", (dt.int64, dt.int32), False),
         ("SparseSegmentSumGrad", (dt.bfloat16, dt.int32, dt.int32, dt.int32), False),
         ("QuantizedRelu", (dt.quint8, dt.float32, dt.float32), True),
         ("MatMul", (dt.float32, dt.float32), False),

@@ -408,6 +408,36 @@ def test_boxes_of_classes_apart(kinds, clipped, padded):
         raw("CombinedNonMaxSuppression", **sizes, **limits, **attrs)
 
 
+@pytest.mark.parametrize("most", [0, 3, 100])
+@pytest.mark.parametrize("limit", [-1.0, 0.3, 0.97, NAN])
+@pytest.mark.parametrize("count", [0, 5, 90])
+@pytest.mark.parametrize("part", [0.0, 0.02])  # that is NaN
+def test_boxes_apart_by_overlaps(most, limit, count, part):
+    overlaps = RNG.random((count, count)).astype(np.float32)
+    overlaps[RNG.random((count, count)) < part] = NAN
+    scores = RNG.integers(0, 20, count).astype(np.float32) / 20  # some are equal
+    found, wanted = both(
+        lambda: tf.raw_ops.NonMaxSuppressionWithOverlaps(
+            overlaps=overlaps, scores=scores, max_output_size=most, overlap_threshold=limit,
+            score_threshold=0.2,
+        )
+    )  # fmt: skip
+    np.testing.assert_array_equal(found[0], wanted[0])
+
+
+@pytest.mark.parametrize("bins", [3, 5000])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_histograms_of_many_numbers(bins, dtype):
+    values = (RNG.standard_normal(300_000) * 50).astype(dtype)
+    given = {"values": values, "value_range": np.array([-90, 120], dtype), "nbins": bins}
+    found, wanted = both(lambda: tf.raw_ops.HistogramFixedWidth(**given))
+    np.testing.assert_array_equal(found, wanted)
+    if dtype == "float32":
+        values[250_000] = NAN
+        found, wanted = both(lambda: tf.raw_ops.HistogramFixedWidth(**given))
+        assert found == wanted
+
+
 def test_no_boxes_apart():
     sizes = {"max_output_size_per_class": 2, "max_total_size": 3}
     limits = {"iou_threshold": 0.5, "score_threshold": 0.0}

@@ -1,5 +1,7 @@
 """Draws of classes and points by the native library beside NumPy and SciPy."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import qmc
@@ -71,6 +73,20 @@ def test_hits(width: int, monkeypatch) -> None:
     for one, other in zip(found, again, strict=True):
         np.testing.assert_array_equal(one.numpy(), other.numpy())
         assert one.dtype == other.dtype
+
+
+@pytest.mark.parametrize("size", [1, 2, 1000, 1 << 61])
+def test_classes_by_powers(size: int) -> None:
+    drawn = np.concatenate([draw.random(500), [0.0, 1 - 2.0**-52]])
+    scale = math.log1p(size)
+    wanted = [(int(math.exp(x * scale)) - 1) % size for x in drawn.tolist()]
+    assert native_draws.by_powers(drawn, scale, size).tolist() == wanted
+
+
+def test_classes_beyond_all_powers_are_drawn_in_python() -> None:
+    given = {"true_classes": [[5]], "num_true": 1, "num_sampled": 9, "unique": False, "seed": 3}
+    found = tf.raw_ops.LogUniformCandidateSampler(range_max=(1 << 63) - 1, **given)[0].numpy()
+    assert (found >= 0).all()
 
 
 def test_classes_of_many_blocks() -> None:

@@ -236,8 +236,9 @@ def test_what_was_not_pooled_is_refused():
     assert assert_same("FractionalMaxPoolGrad", **other, **given) == "InvalidArgumentError"
 
 
-def test_the_largest_beside_nan():
-    x = numbers("float32", 1, 6, 6, 2).numpy()
+@pytest.mark.parametrize("depth", [2, 16, 19])  # sixteen channels are worked on at once
+def test_the_largest_beside_nan(depth):
+    x = numbers("float32", 1, 6, 6, depth).numpy()
     x[0, 1, 1, 0], x[0, 4, 4, 1] = NAN, INF
     assert_same(
         "FractionalMaxPool", value=x, pooling_ratio=[1.0, 2.0, 2.0, 1.0], deterministic=True

@@ -49,6 +49,58 @@ def test_places_of_two_together(rank):
     assert native_sparse.united(a, b.repeat(2, 0)) is None
 
 
+@pytest.mark.parametrize("rank", [1, 2, 4])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128, bool])
+def test_elements_at_the_same_places(rank, dtype):
+    a, b = (np.unique(RNG.integers(0, 4, (n, rank)), axis=0) for n in (12, 7))
+    for one, other in ((a, b), (b, a), (a, b[:0]), (b[:0], a), (a, a)):
+        given = RNG.integers(1, 9, len(other)).astype(dtype)
+        at = dict(zip(map(tuple, other), given, strict=True))
+        wanted = np.array([at.get(place, 0) for place in map(tuple, one)], dtype)
+        found = native_sparse.elements_at(one, other, given)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_elements_at_places_that_do_not_rise():
+    a, given = np.array([[0, 1], [0, 3], [2, 0]]), np.ones(3, np.float32)
+    for one, other in ((a[::-1], a), (a, a[::-1]), (a.repeat(2, 0), a), (a[:1], a[[0, 2, 1]])):
+        assert native_sparse.elements_at(one, other, np.ones(len(other), np.float32)) is None
+    assert native_sparse.elements_at(a, a[:, :1], given) is None
+    assert native_sparse.elements_at(a, a, np.array(["a"] * 3, object)) is None
+
+
+@pytest.mark.parametrize("rank", [1, 2, 4])
+def test_places_in_a_box(rank):
+    places = RNG.integers(-2, 6, (40, rank))
+    for start, size in ((0, 3), (2, 0), (1, 2**63 - 1), (-(2**63), 2**63 - 1)):
+        starts, sizes = (np.full(rank, n, np.int64) for n in (start, size))
+        inside = ((places >= start) & (places.astype(object) < start + size)).all(1)
+        moved, numbers = native_sparse.in_box(places, starts, sizes)
+        np.testing.assert_array_equal(numbers, np.flatnonzero(inside))
+        np.testing.assert_array_equal(moved, places[inside] - starts)
+    assert native_sparse.in_box(places, starts[:0], sizes) is None
+
+
+def test_slices_and_their_gradients_with_and_without_the_library(monkeypatch):
+    places = np.unique(RNG.integers(0, 9, (30, 2)), axis=0)
+    values, shape = RNG.standard_normal(len(places)), [9, 9]
+
+    def run():
+        with tf.GradientTape() as tape:
+            x = tf.constant(values)
+            tape.watch(x)
+            found = tf.raw_ops.SparseSlice(
+                indices=places, values=x, shape=shape, start=[1, 2], size=[5, 9]
+            )
+        return [*found, tape.gradient(found[1], x, output_gradients=found[1])]
+
+    with_it = run()
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
+    for a, b in zip(with_it, run(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 @pytest.mark.parametrize("row_axis", [0, 1])
 @pytest.mark.parametrize("wide", [np.int32, np.int64])
 def test_products(row_axis, wide):

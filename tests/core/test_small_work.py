@@ -181,3 +181,23 @@ def test_updates_of_two_variables_in_either_order_do_not_wait_for_each_other():
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(work, [(a, b), (b, a)]))
     np.testing.assert_array_equal(a, [0.0] * 3)
+
+
+def test_shapes_that_take_turns_are_each_looked_at():
+    v, w = tf.Variable([1.0, 2.0]), tf.Variable([[1.0]])
+    for _ in range(3):
+        for variable, value in ((v, [1.0, 1.0]), (w, [[1.0]])):
+            tf.raw_ops.AssignAddVariableOp(resource=variable.handle, value=tf.constant(value))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="shape"):
+            tf.raw_ops.AssignAddVariableOp(resource=v.handle, value=tf.constant([[1.0]]))
+    np.testing.assert_array_equal(v.numpy(), [4.0, 5.0])
+    np.testing.assert_array_equal(w.numpy(), [[4.0]])
+
+
+def test_a_variable_given_twice_is_updated_as_two():
+    v = tf.Variable([1.0, 2.0])
+    for _ in range(2):
+        tf.raw_ops.ResourceApplyMomentum(
+            var=v.handle, accum=v.handle, lr=1.0, grad=tf.constant([1.0, 1.0]), momentum=0.5
+        )
+    np.testing.assert_array_equal(v.numpy(), [1.75, 2.0])

@@ -583,3 +583,31 @@ def test_an_eager_condition_is_one_value(pred):
 def test_an_eager_condition_is_its_elements_truth(pred, expected):
     assert tf.cond(pred, lambda: 1, lambda: 2) == expected
     assert tf.compat.v1.cond(pred, lambda: 1, lambda: 2) == expected
+
+
+def test_a_list_is_no_condition():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="one boolean"):
+        tf.while_loop(lambda i: [True, False], lambda i: i, [0])
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"), [(lambda i: i + 1, tf.Tensor), (lambda i: [i + 1], list)]
+)
+def test_a_single_variable_of_v1_comes_back_as_the_body_gave_it(body, kind):
+    loop = tf.compat.v1.while_loop
+    found = loop(lambda i: i < 3, body, [0])
+    assert isinstance(found, kind)
+    assert int(tf.nest.flatten(found)[0]) == 3
+    whole = loop(lambda i: i < 3, body, [0], return_same_structure=True)
+    assert isinstance(whole, list)
+
+
+def test_second_derivatives_in_a_graph_need_no_switch():
+    v1 = tf.compat.v1
+    v1.experimental.output_all_intermediates(False)
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [])
+        _, y = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a * x), (0, 1.0))
+        (slope,) = tf.gradients(y, x)
+        assert session.run(tf.gradients(slope, x), {x: 2.0}) == [12.0]
+    v1.experimental.output_all_intermediates(None)

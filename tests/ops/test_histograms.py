@@ -21,3 +21,8 @@ def test_a_histogram_of_many_numbers(dtype: Any) -> None:
         assert ends.numpy().tolist() == [1, 2]
         with pytest.raises(errors.InvalidArgumentError, match="must not contain NaN"):
             tf.histogram_fixed_width(np.array([0, np.nan], dtype), [-1.0, 1.0], 2)
+
+
+def test_bins_are_at_least_one():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="nbins > 0, got 0"):
+        tf.histogram_fixed_width_bins([1.0], [0.0, 5.0], 0)

@@ -309,6 +309,20 @@ def test_small_png_files_are_as_pillow_reads_them(lanes, kind):
         np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("lanes", [1, 2, 3, 4])
+def test_large_png_files_are_as_pillow_reads_them(lanes):
+    """Rows of all filters, whose pieces are several."""
+    rows = RNG.integers(0, 256, (300, 1 + 400 * lanes)).astype(np.uint8)
+    rows[:, 0] %= 5
+    color, content = {1: 0, 2: 4, 3: 2, 4: 6}[lanes], zlib.compress(rows.tobytes())
+    data = image_formats.png_file(400, 300, 8, color, content)
+    np.testing.assert_array_equal(png_by(data, True), png_by(data, False))
+    image = np.cumsum(RNG.integers(0, 200, (300, 400, lanes)), 0).astype(np.uint8)
+    data = tf.io.encode_png(image).numpy()
+    assert data.count(b"IDAT") > 1
+    np.testing.assert_array_equal(png_by(data, True), image)
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_broken_png_files_are_as_pillow_finds_them(choices):

@@ -220,6 +220,33 @@ def test_advanced_indices_are_numpys(index):
     np.testing.assert_array_equal(tf.constant(values)[index], values[index])
 
 
+@pytest.mark.usefixtures("as_arrays")
+@pytest.mark.parametrize(
+    "at",
+    [
+        lambda x, i, j: x[i],
+        lambda x, i, j: x[:, i, None],
+        lambda x, i, j: x[i, :, j],
+        lambda x, i, j: x[..., i[:, None], j],
+        lambda x, i, j: x[i > 0],
+    ],
+)
+def test_advanced_indices_of_sizes_that_a_trace_does_not_know(at):
+    values, i, j = np.arange(8).reshape(2, 2, 2), np.array([1, -1]), np.array([0])
+    unknown = [tf.TensorSpec([None] * 3, tf.int64), *2 * [tf.TensorSpec([None], tf.int64)]]
+    found = tf.function(at, input_signature=unknown)(values, i, j)
+    np.testing.assert_array_equal(found, at(values, i, j))
+
+
+@pytest.mark.usefixtures("as_arrays")
+def test_advanced_indices_of_arrays_without_width():
+    x = tf.zeros((3, 0))
+    assert x[[0, -1]].shape == (2, 0)
+    assert x[tf.constant([True, False, True])].shape == (2, 0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"not in \[0, 3\)"):
+        x[[3]]
+
+
 def test_behavior_is_off_until_asked_for():
     with pytest.raises((TypeError, tf.errors.InvalidArgumentError)):
         tf.constant([1]) + tf.constant([1.0])

@@ -47,8 +47,10 @@ def _updated(update, slots, grad, hyper, attrs, indices=None):
     """New slots by the rule's program."""
     program, new = Programs(update).program(hyper, attrs), [s.copy() for s in slots]
     assert program is not None
-    assert native_rules.serves(new, grad)
-    native_rules.update(program, new, grad, list(hyper.values()), indices)
+    kind = native_rules.kind_served(grad.dtype)
+    assert kind is not None
+    values = native_rules.values_of(program, list(hyper.values()), grad.dtype)
+    assert native_rules.update(program, kind, new, grad, values, indices)
     return new
 
 
@@ -96,7 +98,37 @@ def test_other_powers_are_left_to_numpy() -> None:
 
 def test_what_has_no_program() -> None:
     update, draw = RULES["PowerSign"], np.random.default_rng(4)
-    slots, grad = _values(update, (3,), np.float32, draw)
     assert Programs(update).program(_hyper(update, np.float32, draw), {}) is None
-    assert not native_rules.serves([s.astype(np.float16) for s in slots], grad)
-    assert not native_rules.serves(slots, grad.astype(np.float16))
+    assert native_rules.kind_served(np.dtype(np.float16)) is None
+
+
+def test_threads_share_columns() -> None:
+    update, draw, attrs = RULES["Momentum"], np.random.default_rng(5), {"use_nesterov": False}
+    hyper = _hyper(update, np.float32, draw)
+    slots, grad = _values(update, (300_001,), np.float32, draw)
+    wanted = update.rule(np, tuple(slots), grad, hyper, attrs)
+    for a, b in zip(_updated(update, slots, grad, hyper, attrs), wanted, strict=True):
+        np.testing.assert_array_equal(a, b)
+    slots, _ = _values(update, (3, 200_001), np.float32, draw)
+    _, grad = _values(update, (4, 200_001), np.float32, draw)
+    indices, now = np.array([2, 0, 2, 2]), [s.copy() for s in slots]
+    for row, each in zip(indices, grad, strict=True):  # those that come twice are updated in turn
+        new = update.rule(np, tuple([n[row] for n in now]), each, hyper, attrs)
+        for array, value in zip(now, new, strict=True):
+            array[row] = value
+    for a, b in zip(_updated(update, slots, grad, hyper, attrs, indices), now, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("outside", [-1, 3])
+def test_an_index_outside_leaves_all_as_it_is(outside: int) -> None:
+    update, draw = RULES["Adagrad"], np.random.default_rng(6)
+    slots, _ = _values(update, (3, 5), np.float32, draw)
+    _, grad = _values(update, (2, 5), np.float32, draw)
+    program = Programs(update).program({"lr": np.float32(1)}, {"update_slots": True})
+    assert program is not None
+    values = native_rules.values_of(program, [np.float32(1)], grad.dtype)
+    new = [s.copy() for s in slots]
+    assert not native_rules.update(program, 0, new, grad, values, np.array([0, outside]))
+    for a, b in zip(new, slots, strict=True):
+        np.testing.assert_array_equal(a, b)

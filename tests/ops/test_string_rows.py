@@ -401,3 +401,27 @@ def test_code_points_are_int32(points):
         s.unicode_encode(points, "UTF-8")
     with tf.Graph().as_default(), pytest.raises(TypeError):
         s.unicode_encode(points, "UTF-8")
+
+
+def test_splits_have_scopes_in_graphs():
+    with tf.Graph().as_default():
+        assert s.split(["a b"]).values.name == "StringSplit/StringSplitV2:1"
+        assert s.split(["a b"], name="n").values.name == "n/StringSplitV2:1"
+        assert v1.string_split(["a b"]).values.name == "StringSplit_1/StringSplit:1"
+        ragged = s.split(tf.ragged.constant([["a b"]]), name="r")
+        assert ragged.flat_values.name == "r/StringSplit/StringSplitV2:1"
+
+
+def test_a_list_is_a_list_of_inputs():
+    assert s.format("{} {}", [1, [2, 3]]).numpy() == b"1 [2 3]"
+    with pytest.raises(ValueError, match="expects 1 tensors, but the inputs only has 2"):
+        s.format("{}", [1, 2])
+
+
+def test_strings_that_meet_are_joined():
+    made = tf.scatter_nd([[1], [1], [0]], ["a", "b", "c"], [3])
+    assert made.numpy().tolist() == [b"c", b"ab", b""]
+
+
+def test_empty_strings_are_zero():
+    assert tf.math.zero_fraction(["", "a", "b", ""]).numpy() == 0.5

@@ -268,3 +268,21 @@ def test_a_scalar_has_no_rows_to_set():
     for call in (unstack, tf.function(unstack)):
         with pytest.raises(ValueError, match="with rows, got the scalar"):
             call()
+
+
+def test_one_element_is_its_own_concatenation():
+    made = tf.TensorArray(tf.float32, 1).split([1.0, 2.0], [2])
+    np.testing.assert_array_equal(made.concat(), [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("value", "lengths", "words"), [(1.0, [1], "t least a vector|at least 1"), ([1.0], 1, "engths")]
+)
+def test_only_vectors_are_split_by_vectors(value, lengths, words):
+    def split():
+        return tf.TensorArray(tf.float32, 1).split(value, lengths).stack()
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        split()
+    with pytest.raises(ValueError, match=words):
+        tf.function(split)()

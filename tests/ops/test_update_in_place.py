@@ -146,3 +146,17 @@ def test_a_sum_of_another_shape_changes_nothing():
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.raw_ops.AssignAddVariableOp(resource=variable.handle, value=tf.ones((1, 3)))
     assert (variable.numpy() == 2).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+@pytest.mark.parametrize("size", [10, 1 << 18, (1 << 18) + 1, 1_000_001])
+def test_sums_of_few_and_of_many_numbers_are_numpys(size, dtype):
+    draw = np.random.default_rng(1)
+    first, more = ((draw.standard_normal(size) * 100).astype(dtype) for _ in range(2))
+    variable = tf.Variable(first)
+    variable.assign_add(more, read_value=False)  # the first array is the caller's
+    variable.assign_add(more, read_value=False)
+    np.testing.assert_array_equal(variable.numpy(), first + more + more)
+    variable.assign_sub(more, read_value=False)
+    variable.assign_sub(more, read_value=False)
+    np.testing.assert_array_equal(variable.numpy(), first + more + more - more - more)

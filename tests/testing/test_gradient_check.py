@@ -83,3 +83,10 @@ def test_graphs_need_a_session() -> None:
         x = tf.constant([1.0])
         with pytest.raises(ValueError, match="default session"):
             v1.test.compute_gradient(x, [1], x, [1])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_narrow_dtypes_have_a_step_of_their_own(dtype: str) -> None:
+    found = tf.test.compute_gradient(lambda x: x * x, [tf.constant([1.0, 2.0], dtype)])
+    assert found[0][0].dtype == found[1][0].dtype == tf.as_dtype(dtype).as_numpy_dtype
+    assert found[0][0].tolist() == found[1][0].tolist() == [[2.0, 0.0], [0.0, 4.0]]

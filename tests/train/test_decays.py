@@ -113,3 +113,11 @@ def test_an_optimizer_takes_a_rate():
 def test_wrong_arguments(call, words):
     with tf.Graph().as_default(), pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize(
+    ("boundaries", "values"), [([1, 2], [1.0, 2.0]), ([1.5, 2], [1.0, 2.0, 3.0])]
+)
+def test_wrong_pieces_are_refused_eagerly_before_the_first_call(boundaries, values):
+    with pytest.raises(ValueError, match=r"boundaries|Boundaries"):
+        train.piecewise_constant(tf.constant(3), boundaries, values)

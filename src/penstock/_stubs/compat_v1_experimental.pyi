@@ -24,6 +24,7 @@ from penstock.types.dtypes import float8_e5m2fnuz as float8_e5m2fnuz
 from penstock.core.execution_scopes import function_executor_type as function_executor_type
 from penstock.types.dtypes import int2 as int2
 from penstock.types.dtypes import int4 as int4
+from penstock.graph.behavior import output_all_intermediates as output_all_intermediates
 from penstock.core.op_libraries import register_filesystem_plugin as register_filesystem_plugin
 from penstock.types.dtypes import uint2 as uint2
 from penstock.types.dtypes import uint4 as uint4

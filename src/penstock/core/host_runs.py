@@ -98,24 +98,21 @@ def _small_on_variables(
     if effects.switch.log is not None:
         return None
     arrays: list[Any] = [tensor._array for tensor in flat]
-    cells = [arrays[place].resource for place in prepared.refs]
+    try:
+        cells = [arrays[place].resource for place in prepared.refs]
+        shapes = [a.shape if a.__class__ is np.ndarray else a.resource.dims for a in arrays]
+    except AttributeError:  # an array of XLA's, or a handle of another resource
+        return None
+    last, size = prepared.last
+    if shapes != last:
+        size = _known_size(prepared, arrays, cells)
+        if size < 0:
+            return None
+        prepared.last = (shapes, size) if not prepared.reads else _NOTHING
     for place, cell in zip(prepared.refs, cells, strict=True):
         if cell.__class__ is not VariableCell:
             return None
         arrays[place] = cell
-    key: list[Any] = []
-    size = 0
-    for array in arrays:
-        if array.__class__ is np.ndarray:
-            key.append(array.shape)
-            size += array.size
-        elif array.__class__ is VariableCell:
-            key.append(())
-        else:
-            return None
-    key += [cell.dims for cell in cells]
-    if not _is_known(prepared, tuple(key), arrays):
-        return None
     locks = _locks(prepared, cells)
     if not WITH_IS_WHOLE:
         owners = {id(cell): cell for cell in cells}.values()
@@ -139,6 +136,21 @@ def _small_on_variables(
     return None
 
 
+_NOTHING: tuple[Any, int] = (None, 0)
+
+
+def _known_size(prepared: PreparedOp, arrays: Sequence[Any], cells: Sequence[Any]) -> int:
+    """How many elements the arrays have; -1 where these shapes are not known to be allowed."""
+    handles = sum(array.__class__ is ResourceHandle for array in arrays)
+    if handles != len(cells) or any(cell.__class__ is not VariableCell for cell in cells):
+        return -1
+    key = [a.shape if a.__class__ is np.ndarray else () for a in arrays]
+    key += [cell.dims for cell in cells]
+    if not _is_known(prepared, tuple(key), arrays):
+        return -1
+    return sum(array.size for array in arrays if array.__class__ is np.ndarray)
+
+
 def _locks(prepared: PreparedOp, cells: list[VariableCell]) -> tuple[Any, ...]:
     """The variables' locks, each once, in their order, which is found once for the same variables.
 
@@ -160,18 +172,8 @@ def _small_locked(
     prepared: PreparedOp, arrays: list[Any], cells: list[VariableCell], size: int
 ) -> list[EagerTensor] | None:
     """The same while the variables' locks are held; `size` is that of the other inputs."""
-    if not changes_rows_in_place(prepared, cells):
-        for cell in cells:
-            value = cell.value
-            if value.__class__ is np.ndarray and value.size <= prepared.single_limit:
-                size += value.size
-            elif prepared.compiled is None and prepared.limit >= UNBOUNDED and value is not None:
-                pass  # a question that looks at no numbers
-            elif not _reads_few_rows(prepared, value, arrays[prepared.refs[0] + 1 :]):
-                return None
-            del value  # it would be another holder of what kernels write to
-        if size > prepared.small_limit and not is_single_work(prepared, size):
-            return None
+    if not _is_small(prepared, arrays, cells, size) and not changes_rows_in_place(prepared, cells):
+        return None
     try:
         results = quiet.run(prepared.host, *prepared.head, *arrays)  # type: ignore[arg-type]
     except Exception:  # variables have their old values: kernels write when all is computed
@@ -183,6 +185,21 @@ def _small_locked(
         return None  # an array on a device, which may be the variable's own
     dtypes = prepared.out_dtypes
     return [wrap(a, t) for a, t in zip(conform(prepared, results), dtypes, strict=True)]
+
+
+def _is_small(
+    prepared: PreparedOp, arrays: list[Any], cells: list[VariableCell], size: int
+) -> bool:
+    """Whether the host has the variables and they are few numbers, or the kernel looks at few."""
+    for cell in cells:
+        value = cell.value
+        if value.__class__ is np.ndarray and value.size <= prepared.single_limit:
+            size += value.size
+        elif prepared.compiled is None and prepared.limit >= UNBOUNDED and value is not None:
+            pass  # a question that looks at no numbers
+        elif not _reads_few_rows(prepared, value, arrays[prepared.refs[0] + 1 :]):
+            return False
+    return size <= prepared.small_limit or is_single_work(prepared, size)
 
 
 def changes_rows_in_place(prepared: PreparedOp, cells: Sequence[Any]) -> bool:

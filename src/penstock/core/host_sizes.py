@@ -13,7 +13,7 @@ nothing here holds.
 import os
 from collections.abc import Sequence
 
-from penstock.core import native_arrays
+from penstock.core import native_arrays, native_images
 from penstock.types import dtypes as dt
 from penstock.types.dtypes import DType
 
@@ -47,7 +47,7 @@ _PARTS = frozenset(
     ApproximateEqual BiasAddGrad Complex Concat ConcatV2 EuclideanNorm FloorDiv InplaceUpdate
     L2Loss LeftShift MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixSetDiag MatrixSetDiagV2
     MatrixSetDiagV3 Max Mean Min MirrorPad Pad PadV2 PopulationCount Relu6 RightShift SoftplusGrad
-    Softsign SoftsignGrad SparseFillEmptyRowsGrad Sum
+    Softsign SoftsignGrad Sum
     """.split()
 )
 # More passes: ahead up to `_SHORT` elements.
@@ -56,10 +56,12 @@ _SHORTER = frozenset(
     Elu LogSoftmax MatrixBandPart Pack Selu SeluGrad Sigmoid Softmax StridedSliceGrad TruncateDiv
     """.split()
 )
+# A dozen passes over as many arrays, which a compiled call takes and hands back one by one.
+_GATES = frozenset({"LSTMBlockCellGrad"})
 # Passes over whole numbers of few bytes, which XLA makes wider one by one: up to `_BYTES`.
 _QUANTISED = frozenset(
     """
-    QuantizedAdd QuantizedBiasAdd QuantizedMul QuantizedRelu QuantizedRelu6 UniformDequantize
+    QuantizedAdd QuantizedBiasAdd QuantizedMul QuantizedRelu QuantizedRelu6
     UniformQuantizedClipByValue
     """.split()
 )
@@ -73,10 +75,12 @@ _RULES = frozenset(
     ResourceApplyProximalGradientDescent ResourceApplyRMSProp
     """.split()
 )
+# One native pass over windows (native/image_pools.h) of these dtypes, ahead up to `_SHORT`.
+_POOLS = frozenset("AvgPool AvgPoolGrad MaxPool".split())
 # One native pass over indices, which XLA scatters one by one: ahead at every size.
 _EVERY = frozenset(
     """
-    InplaceAdd InplaceSub MaxPoolGradWithArgmax
+    InplaceAdd InplaceSub MaxPoolGradWithArgmax SparseFillEmptyRowsGrad
     SparseSegmentMeanGrad SparseSegmentMeanWithNumSegments SparseSegmentSqrtNGrad
     SparseSegmentSqrtNWithNumSegments SparseSegmentSumGrad SparseSegmentSumWithNumSegments
     SparseTensorDenseMatMul
@@ -105,13 +109,16 @@ def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
         return _ANY
     if not _SLOW.isdisjoint(types):
         return limit
-    if name in _PASSES or (name in _FUNCTIONS and _VECTORS.issuperset(types)):
+    if name in _PASSES or name in _GATES or (name in _FUNCTIONS and _VECTORS.issuperset(types)):
         return max(limit, _PASS)
     if name in _NATIVE:
         native = native_arrays.LIBRARY.is_in_use() and any(t in _VECTORS for t in types)
         return max(limit, _PASS if native else _SHORT)
     if name in _EDGES or (name in _EVERY and native_arrays.LIBRARY.is_in_use()):
         return _ANY if not _VECTORS.isdisjoint(types) else limit
+    if name in _POOLS:
+        native = native_images.LIBRARY.is_in_use() and not _VECTORS.isdisjoint(types)
+        return max(limit, _SHORT) if native else limit
     if name in _RULES:
         return max(limit, _RULE)
     if name in _QUANTISED:

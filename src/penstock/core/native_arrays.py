@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=19,
+    version=22,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -29,6 +29,7 @@ LIBRARY = HostLibrary(
         "nth": "npnnnp",
         "pad": "pnpnnnnpp",
         "apart": "ppnpnp",
+        "apart_by_overlaps": "pnpnpnp",
         "apart_by_class": "ppppnnpppp",
         "among": "pnnpnnp",
         "edits": "ppppnnp",
@@ -37,7 +38,7 @@ LIBRARY = HostLibrary(
         "enter": "pnpnpnp",
         "leave": "ppnpnp",
         "level": "pnnpp",
-        "histogram": "npnpnp",
+        "histogram": "npnpnnp",
         "ranges": "ppnpnp",
         "chain": "ppn",
         "nearer": "pnnppp",
@@ -47,7 +48,7 @@ LIBRARY = HostLibrary(
         "ctc_sparse": "npnnnppnpnnnnnpp",
         "ctc_best": "npnnnpnnpppp",
         "ctc_search": "pnnnpnnnppp",
-        "rule": "nppppppppnnn",
+        "rule": "nppppppppnnnnn",
         "pass": "nnpppnp",
         "choose": "pppnnp",
         "to_rows": "pnnppnppp",
@@ -55,11 +56,16 @@ LIBRARY = HostLibrary(
         "dense_rows": "ppnppnp",
         "bounds": "pnnpp",
         "unite": "pnpnnppp",
+        "elements_at": "pnpnnpnp",
+        "in_box": "pnnpppp",
         "product": "npnnnppnnpn",
         "shift": "npnnp",
         "cross": "nppppnnpp",
         "cross_classes": "nppppnnnpp",
         "weighted": "ppnnpnp",
+        "by_powers": "pnpnp",
+        "quantise": "pnpnnnp",
+        "dequantise": "pnnnpnp",
         "far_apart": "pnnnnppp",
         "fake_steps": "pnnpnnp",
         "fake_steps_back": "ppnnpnppp",
@@ -90,6 +96,7 @@ _KINDS = {np.dtype(t).num: i for i, t in enumerate((np.float32, np.float64, np.i
 _KINDS.update({np.dtype(c).num: {4: 2, 8: 3}[np.dtype(c).itemsize] for c in "ilq"})  # aliases
 _WIDE = {number: kind == 3 for number, kind in _KINDS.items() if kind >= 2}
 _ALONE = 1 << 14  # elements up to which one thread works
+_COUNTED_ALONE = 1 << 17  # numbers up to which one thread counts
 _NO_MEMORY = -3
 Array = Any  # numpy.ndarray
 
@@ -241,6 +248,26 @@ def apart(boxes: Array, scores: Array, most: int, limit: float, least: float) ->
     taken, limits = np.empty(max(min(len(scores), most), 0), np.int64), np.array([limit, least])
     given = limits.astype(np.float32), most, taken
     return taken[: checked(call(boxes, scores, len(scores), *given))]
+
+
+def apart_by_overlaps(overlaps: Array, order: Array, most: int, limit: float) -> Array | None:
+    """Of boxes in order those that none taken before covers: int64[K], K at most `most`.
+
+    None also where a NaN leaves open whether one does.
+
+    Args:
+      overlaps: float32[N, N], what each row's box has in common with each column's.
+      order: int64[M], the boxes.
+      most: how many are taken at most.
+      limit: a box covers those that have more than this in common with it; no NaN.
+    """
+    call = LIBRARY.function("apart_by_overlaps")
+    if call is None:
+        return None
+    taken = np.empty(max(min(len(order), most), 0), np.int64)
+    given = np.ascontiguousarray(overlaps), len(overlaps), np.ascontiguousarray(order), len(order)
+    found = call(*given, np.array([limit], np.float32), most, taken)
+    return taken[:found] if found >= 0 else None
 
 
 def apart_by_class(
@@ -401,8 +428,9 @@ def histogram(values: Array, low: float, high: float, bins: int) -> Array | None
     if kind is None or call is None or not 0 < bins < 1 << 31:
         return None
     counts = np.zeros(bins, np.int64)
-    given = np.ascontiguousarray(values), values.size, np.array([low, high]), bins, counts
-    return counts if call(kind, *given) < 0 else None
+    threads = processors() if values.size > _COUNTED_ALONE else 1
+    given = np.ascontiguousarray(values), values.size, np.array([low, high]), bins, threads, counts
+    return counts if checked(call(kind, *given)) < 0 else None
 
 
 def ranges(starts: Array, deltas: Array, splits: Array) -> Array | None:

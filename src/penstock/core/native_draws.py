@@ -32,6 +32,23 @@ def weighted(weights: Array, blocks: Array, values: Array) -> Array | None:
     return found
 
 
+def by_powers(exponents: Array, scale: float, size: int) -> Array | None:
+    """The whole part of e to the power of scaled numbers, less 1, modulo `size`: int64[M].
+
+    Args:
+      exponents: float64[M], at least 0.
+      scale: what they are multiplied by; no product is above 43.
+      size: at least 1.
+    """
+    call = LIBRARY.function("by_powers")
+    if call is None:
+        return None
+    found = np.empty(len(exponents), np.int64)
+    given = np.ascontiguousarray(exponents), len(exponents), np.array([scale])
+    call(*given, size, found)
+    return found
+
+
 def far_apart(points: Array, count: int, tries: int, first: Array, uniform: Array) -> Array | None:
     """Where some points are that are far from each other: int64[count].
 

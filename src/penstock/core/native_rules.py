@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from penstock.core.native_arrays import LIBRARY, checked, floating_kind
+from penstock.core.native_library import processors
 
 CODES = (  # as native/rules.h numbers them
     "ADD SUBTRACT MULTIPLY DIVIDE NEGATIVE SQUARE_ROOT ABSOLUTE SIGN MAXIMUM GREATER SELECT"
 ).split()
 MOST_SLOTS, MOST_VALUES = 4, 96
+_NO_SLOTS = (None,) * MOST_SLOTS
+_ALONE = 1 << 14  # elements up to which one thread works
 Array = Any  # numpy.ndarray
 
 
@@ -33,41 +36,52 @@ class Program:
     steps: int
 
 
-def serves(old: Sequence[Array], grad: Array) -> bool:
-    """Whether the library has code for a variable and its slots, of one dtype with the gradient."""
-    dtype = grad.dtype
-    if floating_kind(dtype) is None or LIBRARY.function("rule") is None:
-        return False
-    return all(array.dtype is dtype or array.dtype == dtype for array in old)
+def kind_served(dtype: np.dtype[Any]) -> int | None:
+    """The library's number of a dtype; None where it has no code for it, or is not in use."""
+    kind = floating_kind(dtype)
+    return None if kind is None or LIBRARY.function("rule") is None else kind
+
+
+def values_of(program: Program, numbers: Sequence[Array], dtype: Any) -> Array:
+    """The numbers that a program works with: scalars that the rule is given, and its own."""
+    given = [v.item() if v.dtype.kind == "f" else v.astype(dtype).item() for v in numbers]
+    return np.array([*given, *program.constants], dtype)
 
 
 def update(
     program: Program,
+    kind: int,
     arrays: Sequence[Array],
     grad: Array,
-    numbers: Sequence[Array],
+    values: Array,
     indices: Array | None = None,
-) -> None:
+) -> bool:
     """Writes the new values of a variable and its slots over the old ones.
 
     Args:
       program: the rule.
-      arrays: [N, ...], of one shape, in C's order; `serves` allows them.
+      kind: of `kind_served`, for the dtype of arrays, gradient and values.
+      arrays: [N, ...], of one shape, in C's order.
       grad: the gradient of that shape, or a row [...] for each index.
-      numbers: scalars that the rule is given.
-      indices: int32 or int64[M], in [0, N): rows that are updated one after the other; all when
-        None.
+      values: of `values_of`.
+      indices: int32 or int64[M]: rows that are updated one after the other; all when None.
+
+    Returns:
+      Whether it did; not so where an index is outside of [0, N). Then nothing was written.
     """
-    dtype, call = grad.dtype, LIBRARY.function("rule")
-    assert call is not None
-    given = [v.item() if v.dtype.kind == "f" else v.astype(dtype).item() for v in numbers]
-    values = np.array([*given, *program.constants], dtype)
-    rows = 1 if indices is None else len(indices)
-    width = grad.size // rows if rows else 0
-    grad = grad if grad.flags.c_contiguous else np.ascontiguousarray(grad)
-    wide = indices is not None and indices.dtype.itemsize == 8
-    if indices is not None and not indices.flags.c_contiguous:
-        indices = np.ascontiguousarray(indices)
-    slots = (*arrays, *[None] * (MOST_SLOTS - len(arrays)))
-    kind = floating_kind(dtype)
-    checked(call(kind, program.code, *slots, grad, values, indices, wide, rows, width))
+    call, width = LIBRARY.function("rule"), grad.size
+    if call is None:  # switched off since `kind_served` was asked
+        return False
+    threads = processors() if width > _ALONE else 1
+    if not grad.flags.c_contiguous:
+        grad = np.ascontiguousarray(grad)
+    slots = (*arrays, *_NO_SLOTS[len(arrays) :])
+    if indices is None:
+        given: tuple[Any, ...] = (None, False, 1, 1, width, threads)
+    else:
+        if not indices.flags.c_contiguous:
+            indices = np.ascontiguousarray(indices)
+        rows = len(indices)
+        wide, width = indices.dtype.itemsize == 8, width // rows if rows else 0
+        given = (indices, wide, len(arrays[0]), rows, width, threads)
+    return checked(call(kind, program.code, *slots, grad, values, *given)) < 0

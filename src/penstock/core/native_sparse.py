@@ -46,6 +46,47 @@ def united(a: Array, b: Array) -> tuple[Array, Array, Array] | None:
     return None if found < 0 else (places[:found], first[:found], second[:found])
 
 
+def elements_at(a: Array, b: Array, given: Array) -> Array | None:
+    """For each place of `a` what is given for the same place of `b`, 0 where there is none.
+
+    None also where places of one do not rise.
+
+    Args:
+      a: int64[N, R].
+      b: int64[M, R].
+      given: [M].
+    """
+    call, size = LIBRARY.function("elements_at"), word_size(given.dtype)
+    if call is None or size is None or a.dtype != np.int64 or b.dtype != np.int64:
+        return None
+    if not a.shape[1] or a.shape[1] != b.shape[1]:
+        return None
+    found = np.empty(len(a), given.dtype)
+    places = np.ascontiguousarray(a), len(a), np.ascontiguousarray(b), len(b), a.shape[1]
+    done = call(*places, np.ascontiguousarray(given), size, found)
+    return found if done == -1 else None
+
+
+def in_box(places: Array, start: Array, size: Array) -> tuple[Array, Array] | None:
+    """The places in a box, as seen from its start, and their numbers: int64[K, R] and int64[K].
+
+    Args:
+      places: int64[N, R].
+      start: int64[R].
+      size: int64[R], none below 0.
+    """
+    call = LIBRARY.function("in_box")
+    if call is None or places.dtype != np.int64 or start.dtype != np.int64:
+        return None
+    count, rank = places.shape
+    if size.dtype != np.int64 or not (len(start) == len(size) == rank):
+        return None
+    moved, numbers = np.empty((count + 1, rank), np.int64), np.empty(count + 1, np.int64)
+    given = np.ascontiguousarray(places), count, rank, np.ascontiguousarray(start)
+    found = call(*given, np.ascontiguousarray(size), moved, numbers)
+    return moved[:found], numbers[:found]
+
+
 def added_product(places: Array, row_axis: int, values: Array, dense: Array, result: Array) -> bool:
     """Adds the product of a sparse matrix and a dense one [M, K] to `result`, [N, K].
 

@@ -33,8 +33,8 @@ class PreparedOp:
 
     __slots__ = (
         "attrs", "compiled", "counts", "device", "head", "host", "host_kernel", "in_dtypes",
-        "leasing", "limit", "locks", "op", "out_dtypes", "out_numpy", "reads", "refs", "seen",
-        "single", "single_limit", "small_limit", "static", "validated", "writes",
+        "last", "leasing", "limit", "locks", "op", "out_dtypes", "out_numpy", "reads", "refs",
+        "seen", "single", "single_limit", "small_limit", "static", "validated", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -86,6 +86,9 @@ class PreparedOp:
         self.locks: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # in order, by those of variables
         self.validated: set[Any] = set()
         self.reads: tuple[int, ...] = ()  # inputs whose values the shape rule has read
+        # Shapes of arrays and variables that were allowed last, whatever their numbers, and how
+        # many elements these arrays have.
+        self.last: tuple[Any, int] = (None, 0)
         self.seen: set[Any] = set()
         self.static = _static_positions(self)
         self.small_limit = _small_limit(self)

@@ -150,11 +150,12 @@ class VariableCell:
         The lock is held, and so it stays until the caller has written to the array. A caller that
         has the array in a variable of its own holds it too.
         """
-        if self.value.__class__ is not np.ndarray or _holders(self) != _ALONE:
+        if sys.getrefcount(self.value) != _ALONE or self.value.__class__ is not np.ndarray:
             return False
-        self._recall()
-        if self._lease is not None and self._lease() is not None:
-            return False
+        if self._lease is not None:
+            self._recall()
+            if self._lease() is not None:
+                return False
         if self.value.base is None:
             return self.value.flags.owndata
         # of an array with elements from a place on; views of a view refer to the whole
@@ -170,11 +171,6 @@ class VariableCell:
         return f"<VariableCell {self.name} {self.dtype.name}{text(self.dims)}>"
 
 
-def _holders(cell: Any) -> int:
-    """How many references there are to a cell's array, that of this question among them."""
-    return sys.getrefcount(cell.value)
-
-
 class _Alone:
     """Stands for a cell whose array nothing else has."""
 
@@ -183,8 +179,12 @@ class _Alone:
     def __init__(self) -> None:
         self.value = np.empty(1)
 
+    def holders(self) -> int:
+        """How many references Python counts, that of this question among them."""
+        return sys.getrefcount(self.value)
 
-_ALONE = _holders(_Alone())
+
+_ALONE = _Alone().holders()
 
 
 def owned_copy(value: Any) -> Any:

@@ -39,6 +39,7 @@ EXPORTS = {
         "control_flow_v2_enabled": ["compat.v1.control_flow_v2_enabled"],
         "disable_control_flow_v2": ["compat.v1.disable_control_flow_v2"],
         "enable_control_flow_v2": ["compat.v1.enable_control_flow_v2"],
+        "output_all_intermediates": ["compat.v1.experimental.output_all_intermediates"],
         "disable_tensor_equality": ["compat.v1.disable_tensor_equality"],
         "enable_tensor_equality": ["compat.v1.enable_tensor_equality"],
         "disable_v2_tensorshape": ["compat.v1.disable_v2_tensorshape"],

@@ -122,6 +122,17 @@ def enable_control_flow_v2() -> None:
     _v2["control_flow"] = True
 
 
+def output_all_intermediates(state: bool | None) -> None:
+    """Accepted for compatibility: whether conditionals and loops give out what gradients need.
+
+    Here an operation is given further results when its gradient is built, so that in every mode
+    those of any order can be taken.
+
+    Args:
+      state: True, False, or None for TensorFlow's default.
+    """
+
+
 def disable_tensor_equality() -> None:
     """Compares and hashes tensors by identity."""
     Tensor.equality_by_value = False

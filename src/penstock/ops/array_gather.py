@@ -384,7 +384,7 @@ def _gather_nd(
     ctx: KernelContext, xp: Any, params: Array, indices: Array, *, bad_indices_policy: str
 ) -> Array:
     depth = indices.shape[-1]
-    if (0 in params.shape[:depth] or not (depth or params.size)) and math.prod(indices.shape[:-1]):
+    if not params.size and math.prod(indices.shape[:-1]):
         raise errors.InvalidArgumentError(
             None,
             None,

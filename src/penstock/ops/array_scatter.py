@@ -110,14 +110,7 @@ def _scatter_nd(
     result = (
         np.full(sizes, b"", object) if updates.dtype == object else np.zeros(sizes, updates.dtype)
     )
-    _host_scatter(
-        ctx,
-        result,
-        indices,
-        updates,
-        bad_indices_policy,
-        _HOST["Add"] if updates.dtype != object else None,
-    )
+    _host_scatter(ctx, result, indices, updates, bad_indices_policy, _HOST["Add"])
     return result
 
 

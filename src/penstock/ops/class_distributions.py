@@ -18,6 +18,7 @@ Array = Any  # numpy.ndarray
 READ_FIRST, READ_AT_ONCE = 8, 256  # blocks
 WORD = 1 << 32
 MANTISSA = 1 << 52
+LARGEST_POWER = 1 << 61  # classes up to which all powers are below 2^63
 BLOCK = 32  # classes whose weights are added up
 
 
@@ -134,8 +135,12 @@ class LogUniform(Distribution):
 
     def draw_many(self, source: Words, count: int) -> Any:
         """Classes, at once but for the exponentials, whose last digits decide."""
-        drawn = doubles(source.stream, count)
-        powers = map(math.exp, (drawn * math.log1p(self.size)).tolist())
+        drawn, scale = doubles(source.stream, count), math.log1p(self.size)
+        if self.size <= LARGEST_POWER:
+            found = native_draws.by_powers(drawn, scale, self.size)
+            if found is not None:
+                return found
+        powers = map(math.exp, (drawn * scale).tolist())
         return (np.array([int(p) for p in powers], np.int64) - 1) % self.size
 
     def probabilities(self, classes: Array) -> Array:

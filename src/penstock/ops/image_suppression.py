@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import native_arrays
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
@@ -210,6 +211,12 @@ def _with_overlaps(
         return overlaps[np.ix_(some, others)]
 
     given = scores, int(most)
+    if limit == limit:
+        left = np.flatnonzero(scores > least)
+        order = left[np.argsort(-scores[left], kind="stable")]
+        taken = native_arrays.apart_by_overlaps(overlaps, order, given[1], float(limit))
+        if taken is not None:
+            return taken.astype(np.int32)
     if limit != limit or np.isnan(overlaps).any():
         weight = unless_covered(float(limit))
         found = select_weighted(overlap, *given, float(least), weight)[0]

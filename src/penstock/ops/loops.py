@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from penstock import errors
 from penstock.core.composite import CompositeTensor
 from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
@@ -71,7 +72,7 @@ def while_loop(
     Raises:
       TypeError: `cond` or `body` is not callable, or a variable changes its dtype.
       ValueError: there are no loop variables, or a structure or shape changes.
-      InvalidArgumentError: `cond` returns something else than one boolean (in a graph).
+      InvalidArgumentError: `cond` returns something else than one boolean (in a graph), or a list.
 
     Example:
       >>> import penstock as tf
@@ -104,11 +105,19 @@ def while_loop_v1(
     """`while_loop`; of a graph's loop a single variable comes back by itself.
 
     Args:
-      return_same_structure: whether it comes back as the others do, which eagerly it always does.
+      return_same_structure: whether it comes back as the others do; eagerly it does, unless
+        `body` returned it without a list.
     """
+    eager, bare = state.graph is None, [False]
+
+    def noted(*values: Any) -> Any:
+        result = body(*values)
+        bare[0] = not isinstance(result, (list, tuple))
+        return result
+
     result = while_loop(
         cond,
-        body,
+        noted if eager and callable(body) else body,
         loop_vars,
         shape_invariants,
         parallel_iterations,
@@ -117,8 +126,8 @@ def while_loop_v1(
         maximum_iterations,
         name,
     )
-    as_given = return_same_structure or state.graph is None or len(loop_vars) > 1
-    return result if as_given else result[0]
+    alone = len(loop_vars) == 1 and (bare[0] or not eager)
+    return result[0] if alone and not return_same_structure else result
 
 
 def _loop(
@@ -175,11 +184,22 @@ def _as_given(loop_vars: Any, result: Any) -> Any:
 def _run_now(cond: Any, body: Any, loop_vars: Any, bound: Tensor | None) -> Any:
     limit = None if bound is None else int(bound)  # type: ignore[call-overload]
     rounds = 0
-    while (limit is None or rounds < limit) and bool(cond(*loop_vars)):
+    while (limit is None or rounds < limit) and _goes_on(cond(*loop_vars)):
         result = _as_given(loop_vars, body(*loop_vars))
         loop_vars = nest.map_structure(_as_tensor, result)
         rounds += 1
     return loop_vars
+
+
+def _goes_on(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):  # which is true for ever
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"'cond' of tf.while_loop: expected one boolean, got {value!r}. Use tf.reduce_any or "
+            "tf.reduce_all.",
+        )
+    return bool(value)
 
 
 class _LoopBuilder:

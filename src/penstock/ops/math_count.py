@@ -361,7 +361,14 @@ def histogram_fixed_width_bins(
 
     Returns:
       Tensor of `dtype` and the shape of `values`, from 0 to `nbins` - 1.
+
+    Raises:
+      InvalidArgumentError: `nbins` is a number below 1.
     """
+    if isinstance(nbins, (int, np.integer)) and nbins < 1:
+        raise errors.InvalidArgumentError(
+            None, None, f"histogram_fixed_width_bins: expected nbins > 0, got {nbins}."
+        )
     values = convert_to_tensor(values)
     limits = convert_to_tensor(value_range, values.dtype)
     low, high = (execute("GatherV2", (limits, np.int32(i), np.int32(0))) for i in (0, 1))

@@ -4,6 +4,7 @@ Source: M. Ayer et al., "An empirical distribution function for sampling with in
 information", 1955 (adjacent violators are pooled).
 """
 
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -84,11 +85,12 @@ def _isotonic_gradient(op: Any, grad: Any, _: Any) -> Any:
     return made if made.dtype is source else execute("Cast", (made,), {"DstT": source})
 
 
+IsotonicRegression = namedtuple("IsotonicRegression", ["output", "segments"])
 _RESULTS = {dt.int8: dt.float32, dt.int16: dt.float32, dt.float16: dt.float16,
             dt.bfloat16: dt.bfloat16, dt.float32: dt.float32}  # fmt: skip
 
 
-def isotonic_regression(inputs: Any, decreasing: bool = True, axis: int = -1) -> tuple[Any, Any]:
+def isotonic_regression(inputs: Any, decreasing: bool = True, axis: int = -1) -> Any:
     """The nearest monotone sequence along an axis, in least squares.
 
     Args:
@@ -97,8 +99,9 @@ def isotonic_regression(inputs: Any, decreasing: bool = True, axis: int = -1) ->
       axis: the axis.
 
     Returns:
-      The sequences, of the dtype of `inputs` (float32 for int8 and int16, float64 for the larger
-      integers), and int32 numbers of the segments whose elements were averaged.
+      A pair: `output`, the sequences, of the dtype of `inputs` (float32 for int8 and int16, float64
+      for the larger integers), and `segments`, int32 numbers of the segments whose elements were
+      averaged.
 
     Example:
       >>> isotonic_regression([3.0, 1.0, 2.0])[0].numpy().tolist()
@@ -121,4 +124,4 @@ def isotonic_regression(inputs: Any, decreasing: bool = True, axis: int = -1) ->
     if moved:
         back = np.argsort(order).astype(np.int32)
         values, segments = (execute("Transpose", (x, back)) for x in (values, segments))
-    return (values if decreasing else execute("Neg", (values,))), segments
+    return IsotonicRegression(values if decreasing else execute("Neg", (values,)), segments)

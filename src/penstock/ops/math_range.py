@@ -216,7 +216,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     """Returns evenly spaced numbers, both ends included.
 
     Args:
-      start: tensor of real numbers; integers become float64.
+      start: tensor of numbers; integers become float64, those of 16 bits and less float32.
       stop: tensor of the same dtype, of a shape that broadcasts.
       num: how many numbers; 1 gives `start`.
       name: the name of the operation in a graph.
@@ -236,11 +236,13 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     stop = stop if isinstance(stop, Tensor) else convert_to_tensor(stop, start.dtype)
     axis = _known_axis(axis)
     if start.dtype.is_integer:
-        start, stop = cast(start, dt.float64), cast(stop, dt.float64)
+        real = dt.float32 if start.dtype.size < 4 else dt.float64
+        start, stop = cast(start, real), cast(stop, real)
     count = convert_to_tensor(num, dtype_hint=dt.int32)
     if not start.dims and not stop.dims and start.dims is not None and stop.dims is not None:
         known = _known(count)
-        if known is not None and known > 0 and axis in (0, -1):
+        plain = not start.dtype.is_complex
+        if plain and known is not None and known > 0 and axis in (0, -1):
             return execute(LIN_SPACE, (start, stop, count), None, name)
     return _linspace_rows(start, stop, cast(count, dt.int32), axis, name)
 

@@ -341,7 +341,7 @@ def zero_fraction(value: Any, name: str | None = None) -> Any:
     """The share of elements that are zero.
 
     Args:
-      value: any number dtype and shape.
+      value: numbers, bools, or strings, of which empty ones are zero; any shape.
       name: the name in a graph.
 
     Returns:
@@ -349,7 +349,8 @@ def zero_fraction(value: Any, name: str | None = None) -> Any:
     """
     with scope(name, "zero_fraction"):
         value = tensor(value, name="value")
-        zero = execute("Equal", (value, number(0, value.dtype)))
+        nothing = tensor("") if value.dtype is dtypes.string else number(0, value.dtype)
+        zero = execute("Equal", (value, nothing))
         flat = reshape(cast(zero, dtypes.float32), [-1])
         return execute("Mean", (flat, np.array([0], np.int32)), None, "fraction")
 

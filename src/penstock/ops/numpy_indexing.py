@@ -4,6 +4,7 @@ First the plain items (integers, slices, None, `...`) are taken as usual; then o
 axes of the others, which broadcast against each other.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,16 @@ from penstock import errors
 from penstock.core.context import state
 from penstock.core.tensor import Tensor
 from penstock.ops import array_getitem, numpy_choosing, numpy_dtypes
-from penstock.ops.array_gather import gather_nd
+from penstock.ops.array_basics import shape_of
+from penstock.ops.array_gather import gather, gather_nd
 from penstock.ops.array_join import stack
 from penstock.ops.array_order import transpose as reorder
 from penstock.ops.array_select import where
-from penstock.ops.array_shape import broadcast_static_shape, broadcast_to
+from penstock.ops.array_shape import (
+    broadcast_dynamic_shape,
+    broadcast_static_shape,
+    broadcast_to,
+)
 from penstock.types import dtypes
 
 
@@ -113,6 +119,24 @@ def _common_shape(indices: list[Any]) -> Any:
     return shape
 
 
+def _broadcast(indices: list[Any]) -> list[Any]:
+    shape = _common_shape(indices)
+    if not shape.is_fully_defined():
+        sizes = [shape_of(index, dtypes.int64) for index in indices]
+        shape = functools.reduce(broadcast_dynamic_shape, sizes)
+    elif all(index.shape == shape for index in indices):
+        return indices
+    return [broadcast_to(index, shape) for index in indices]
+
+
+def _from_start(tensor: Any, axis: int, index: Any) -> Any:
+    """Positions of an axis with the negative ones, which count from its end, from its start."""
+    size = tensor.dims[axis]
+    if size is None:
+        size = shape_of(tensor, dtypes.int64)[axis]
+    return where(index < 0, index + numpy_dtypes.as_tensor(size, np.int64), index)
+
+
 def _is_array(item: Any) -> bool:
     return isinstance(item, Tensor) and item.ndim != 0
 
@@ -125,17 +149,15 @@ def _advanced(tensor: Any, items: list[Any]) -> Any:
     left = [i for i in expanded if i is None or isinstance(i, slice) or _is_array(i)]
     axes = [i for i, item in enumerate(left) if _is_array(item)]
     indices = [numpy_dtypes.as_tensor(left[i], np.int64) for i in axes]
-    shape = _common_shape(indices)
-    parts = []
-    for axis, index in zip(axes, indices, strict=True):
-        size = numpy_dtypes.as_tensor(rest.dims[axis], np.int64)
-        index = where(index < 0, index + size, index)
-        parts.append(index if index.dims == shape else broadcast_to(index, shape))
+    indices = [_from_start(rest, *at) for at in zip(axes, indices, strict=True)]
+    if len(axes) == 1:
+        return gather(rest, indices[0], axis=axes[0])
+    parts = _broadcast(indices)
     others = [i for i in range(len(rest.dims)) if i not in axes]
     found = gather_nd(reorder(rest, axes + others), stack(parts, axis=-1))
     together = axes == list(range(axes[0], axes[0] + len(axes)))
     if not together or axes[0] == 0:
         return found
-    count, lead = len(shape), axes[0]
+    count, lead = len(parts[0].dims), axes[0]
     order = [*range(count, count + lead), *range(count), *range(count + lead, len(found.dims))]
     return reorder(found, order)

@@ -97,18 +97,22 @@ def _written(update: UpdateRule, names: tuple[str, ...], attrs: Attrs) -> Progra
 
 
 class Programs:
-    """The programs of one rule, for each of its attributes' values. Thread-safe."""
+    """The programs of one rule, for each of its attributes' values. Thread-safe.
+
+    Attributes:
+      flags: names of these attributes.
+    """
 
     def __init__(self, update: UpdateRule) -> None:
         self._update = update
-        self._flags = [part.split(":")[0].strip() for part in update.attrs.split(",")[1:]]
+        self.flags = [part.split(":")[0].strip() for part in update.attrs.split(",")[1:]]
         self._made: dict[tuple[Any, ...], Program | None] = {}
 
     def program(self, hyper: Hyper, attrs: Attrs) -> Program | None:
         """The program for these attributes; None where there is none."""
         if self._update.by_root is not None and hyper["lr_power"] != -0.5:
             return None
-        key = tuple([attrs[n] for n in self._flags])
+        key = tuple([attrs[n] for n in self.flags])
         try:
             return self._made[key]
         except KeyError:

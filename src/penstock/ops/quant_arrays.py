@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.kernels import kernel
+from penstock.core.kernels import HOST_LIMIT, TooMuchWork, host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_basics import reshape_shape
@@ -33,6 +33,7 @@ from penstock.types.dtypes import DType
 
 _REASON = "integers have no derivatives"
 _TYPES = {"T": ["quint8", "qint32"]}
+_MOST = 1 << 22  # bytes up to which copying them is ahead of compiled code
 
 
 def _concat_shape(c: ShapeContext) -> list[Dims]:
@@ -68,12 +69,34 @@ def _concat(
     axis = int(concat_dim.reshape(()))
     if xp is np and is_byte(T):
         tables, low, high = _shared_tables(key(*input_mins), key(*input_maxes), T)
-        parts = [looked_up(table, each) for table, each in zip(tables, values, strict=True)]
+        parts = [
+            each if table is None else looked_up(table, each)
+            for table, each in zip(tables, values, strict=True)
+        ]
         return np.concatenate(parts, axis), low, high
     ends = [(a.reshape(()), b.reshape(())) for a, b in zip(input_mins, input_maxes, strict=True)]
     new = _shared_range(xp, ends, T)
     parts = [_moved(xp, each, old, new, T) for each, old in zip(values, ends, strict=True)]
     return xp.concatenate(parts, axis), *new
+
+
+@host_kernel(CONCAT, types={"T": ["quint8"]}, limit=_MOST, singly=True)
+def _concat_singly(
+    concat_dim: Array,
+    values: list[Array],
+    input_mins: list[Array],
+    input_maxes: list[Array],
+    *,
+    T: DType,
+) -> tuple[Array, Array, Array]:
+    if sum(each.size for each in values) > HOST_LIMIT:
+        tables = _shared_tables(key(*input_mins), key(*input_maxes), T)[0]
+        if any(table is not None for table in tables):  # more than a copy
+            raise TooMuchWork
+    found: tuple[Array, Array, Array] = _concat(
+        np, concat_dim, values, input_mins, input_maxes, T=T
+    )
+    return found
 
 
 def _shared_range(xp: Any, ends: list[tuple[Array, Array]], dtype: DType) -> tuple[Array, Array]:
@@ -97,11 +120,15 @@ def _moved(
 
 
 @functools.lru_cache(TABLES)
-def _shared_tables(mins: Key, maxes: Key, dtype: DType) -> tuple[list[Array], Array, Array]:
-    """All bytes of several ranges as those of one that holds them all, and its ends."""
+def _shared_tables(mins: Key, maxes: Key, dtype: DType) -> tuple[list[Array | None], Array, Array]:
+    """All bytes of several ranges as those of one that holds them all, and its ends.
+
+    None in place of a table that leaves every byte as it is.
+    """
     ends = list(zip(ends_of(mins), ends_of(maxes), strict=True))
-    new = _shared_range(np, ends, dtype)
-    return [_moved(np, every_byte(dtype), old, new, dtype) for old in ends], *new
+    new, every = _shared_range(np, ends, dtype), every_byte(dtype)
+    tables = [_moved(np, every, old, new, dtype) for old in ends]
+    return [None if np.array_equal(table, every) else table for table in tables], *new
 
 
 def _reshaped(c: ShapeContext) -> list[Dims]:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core.kernels import kernel
+from penstock.core.kernels import HOST_LIMIT, TooMuchWork, host_kernel, kernel
+from penstock.core.native_quantised import HALF_AWAY, HALF_TO_EVEN, floats_of, is_served, quantised
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.quant_host import TABLES, Key, ends_of, every_byte, is_byte, key, looked_up
@@ -22,6 +23,7 @@ from penstock.ops.quant_levels import (
     along,
     check_order,
     half_away,
+    known_scaling,
     limits,
     one_each,
     to_floats_by_steps,
@@ -33,6 +35,7 @@ from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
 _FEW = 4096  # bytes that a table makes floats sooner than arithmetic does
+_MOST = 1 << 22  # elements up to which one native pass is ahead of compiled code
 _MODES = "mode: {'MIN_COMBINED', 'MIN_FIRST', 'SCALED'} = 'MIN_COMBINED'"
 
 
@@ -92,17 +95,46 @@ def _min_combined(xp: Any, x: Array, low: Array, high: Array, dtype: DType) -> A
     return half_away(xp, (inside - low) * scale - FLOAT(_offset(dtype)))
 
 
-def _scaled(
-    xp: Any, x: Array, low: Array, high: Array, dtype: DType, narrow: bool, even: bool
+def _factor(
+    xp: Any, low: Array, high: Array, dtype: DType, narrow: bool
 ) -> tuple[Array, Array, Array]:
+    """The largest factor that keeps a range within the integers, and the range of them all."""
     least, most = limits(dtype)
     least += int(narrow)
     from_low = xp.where(least * low > 0, FLOAT(least) / low, FLOAT(LARGEST))
     from_high = xp.where(most * high > 0, FLOAT(most) / high, FLOAT(LARGEST))
     scale = xp.minimum(from_low, from_high)
-    low, high = FLOAT(least) / scale, FLOAT(most) / scale
+    return scale, FLOAT(least) / scale, FLOAT(most) / scale
+
+
+def _scaled(
+    xp: Any, x: Array, low: Array, high: Array, dtype: DType, narrow: bool, even: bool
+) -> tuple[Array, Array, Array]:
+    scale, low, high = _factor(xp, low, high, dtype, narrow)
     steps = xp.maximum(xp.minimum(x, high), low) * scale
     return (xp.rint(steps) if even else half_away(xp, steps)), low, high
+
+
+def _in_one_pass(
+    x: Array, low: Array, high: Array, dtype: DType, mode: str, narrow: bool, even: bool
+) -> tuple[Array, Array, Array] | None:
+    """The same numbers by the native library, for one range; None where it does not serve it."""
+    if not is_served(dtype.numpy_dtype):
+        return None
+    (least, most), rounding = limits(dtype), HALF_AWAY
+    levels: tuple[Any, ...]  # scalars of NumPy's, and numbers
+    if mode == "SCALED":
+        scale, low, high = _factor(np, low, high, dtype, narrow)
+        levels = (low, high, 0, scale, 0, 0, 0, least + int(narrow), most, 0)
+        rounding = HALF_TO_EVEN if even else HALF_AWAY
+    elif mode == "MIN_COMBINED":
+        scale = FLOAT(most - least) / (high - low)
+        levels = (low, high, low, scale, _offset(dtype), 0, 0, least, most, 0)
+    else:
+        per_unit, first = known_scaling(low, high, FLOAT, dtype)
+        levels = (-np.inf, np.inf, 0, per_unit, 0, first, least, least, most, 0)
+    found = quantised(x, levels, rounding, dtype.numpy_dtype)
+    return None if found is None else (found, low, high)
 
 
 @kernel(QUANTIZE)
@@ -126,14 +158,41 @@ def _quantize(
     low, high = _with_zero(
         xp, min_range.reshape(shape), max_range.reshape(shape), ensure_minimum_range
     )
+    even = round_mode == "HALF_TO_EVEN"
+    if xp is np and axis == -1:
+        found = _in_one_pass(input, low, high, T, mode, narrow_range, even)
+        if found is not None:
+            return found
     first, last = (along(xp, end, axis, input.ndim) for end in (low, high))
     if mode == "SCALED":
-        even = round_mode == "HALF_TO_EVEN"
         steps, first, last = _scaled(xp, input, first, last, T, narrow_range, even)
         low, high = first.reshape(shape), last.reshape(shape)
         return to_integers(xp, steps, T, limits(T)[0] + int(narrow_range)), low, high
     steps = (_min_combined if mode == "MIN_COMBINED" else to_steps)(xp, input, first, last, T)
     return to_integers(xp, steps, T), low, high
+
+
+@host_kernel(QUANTIZE, limit=_MOST, singly=True)
+def _quantize_singly(
+    ctx: Any,
+    input: Array,
+    min_range: Array,
+    max_range: Array,
+    *,
+    T: DType,
+    mode: str,
+    round_mode: str,
+    narrow_range: bool,
+    axis: int,
+    ensure_minimum_range: float,
+) -> tuple[Array, Array, Array]:
+    if input.size > HOST_LIMIT and (axis != -1 or not is_served(T.numpy_dtype)):
+        raise TooMuchWork
+    found: tuple[Array, Array, Array] = _quantize(
+        ctx, np, input, min_range, max_range, T=T, mode=mode, round_mode=round_mode,
+        narrow_range=narrow_range, axis=axis, ensure_minimum_range=ensure_minimum_range,
+    )  # fmt: skip
+    return found
 
 
 QUANTIZE.not_differentiable("integers have no derivatives")
@@ -177,6 +236,12 @@ def _dequantize(
     if xp is np and axis == -1 and is_byte(T) and input.size <= _FEW:
         known = key(min_range, max_range)
         return looked_up(_float_table(known, T, mode, narrow_range, dtype), input)
+    if xp is np and axis == -1 and dtype is dt.float32 and mode != "MIN_FIRST":
+        found = _floats_in_one_pass(
+            input, min_range.reshape(()), max_range.reshape(()), T, mode, narrow_range
+        )
+        if found is not None:
+            return found
     low, high = (along(xp, end, axis, input.ndim) for end in (min_range, max_range))
     return _as_floats(xp, input, low, high, T, mode, narrow_range, dtype)
 
@@ -192,15 +257,52 @@ def _as_floats(
     xp: Any, input: Array, low: Array, high: Array, T: DType, mode: str, narrow: bool, dtype: DType
 ) -> Array:
     """Integers as floats; the ends in shapes that broadcast."""
-    least, most = limits(T)
-    if mode == "MIN_COMBINED":
-        scale = (high - low) / FLOAT(most - least)
-        result = (input.astype(FLOAT) + FLOAT(_offset(T))) * scale + low
-    elif mode == "MIN_FIRST":
+    if mode == "MIN_FIRST":
         result = to_floats_by_steps(xp, input, low, high, T)
     else:
-        scale = high / FLOAT(most)
-        if least < 0:
-            scale = xp.maximum(low / FLOAT(least + int(narrow)), scale)
-        result = input.astype(FLOAT) * scale
+        scale = _step(xp, low, high, T, mode, narrow)
+        result = input.astype(FLOAT)
+        if mode == "MIN_COMBINED":
+            result = (result + FLOAT(_offset(T))) * scale + low
+        else:
+            result = result * scale
     return result.astype(dtype.numpy_dtype)
+
+
+def _step(xp: Any, low: Array, high: Array, T: DType, mode: str, narrow: bool) -> Array:
+    """What neighbouring integers are apart; not for MIN_FIRST."""
+    least, most = limits(T)
+    if mode == "MIN_COMBINED":
+        return (high - low) / FLOAT(most - least)
+    scale = high / FLOAT(most)
+    if least < 0:
+        scale = xp.maximum(low / FLOAT(least + int(narrow)), scale)
+    return scale
+
+
+def _floats_in_one_pass(
+    x: Array, low: Array, high: Array, T: DType, mode: str, narrow: bool
+) -> Array | None:
+    """The same numbers by the native library, for one range; None where it does not serve it."""
+    scale = _step(np, low, high, T, mode, narrow)
+    return floats_of(x, *((_offset(T), scale, low) if mode == "MIN_COMBINED" else (0, scale, -0.0)))
+
+
+@host_kernel(DEQUANTIZE, limit=_MOST, singly=True)
+def _dequantize_singly(
+    ctx: Any,
+    input: Array,
+    min_range: Array,
+    max_range: Array,
+    *,
+    T: DType,
+    mode: str,
+    narrow_range: bool,
+    axis: int,
+    dtype: DType,
+) -> Array:
+    served = axis < 0 and mode != "MIN_FIRST" and dtype is dt.float32 and is_served(T.numpy_dtype)
+    if input.size > HOST_LIMIT and not served:
+        raise TooMuchWork
+    attrs = {"T": T, "mode": mode, "narrow_range": narrow_range, "axis": axis, "dtype": dtype}
+    return _dequantize(ctx, np, input, min_range, max_range, **attrs)

@@ -97,7 +97,7 @@ def to_steps(xp: Any, x: Array, low: Array, high: Array, dtype: DType) -> Array:
     """
     kind = x.dtype.type if _narrow(dtype) else np.float64
     if xp is np and low.ndim == 0:
-        per_unit, first = _known_scaling(low.tobytes(), high.tobytes(), low.dtype, kind, dtype)
+        per_unit, first = known_scaling(low, high, kind, dtype)
     else:
         per_unit, first = _scaling(xp, low, high, kind, dtype)
     return half_away(xp, x.astype(kind) * per_unit) - first + kind(limits(dtype)[0])
@@ -110,6 +110,17 @@ def _scaling(xp: Any, low: Array, high: Array, kind: Any, dtype: DType) -> tuple
     empty = size == 0
     per_unit = xp.where(empty, kind(0), kind(most - least) / xp.where(empty, kind(1), size))
     return per_unit, half_away(xp, low.astype(kind) * per_unit)
+
+
+def known_scaling(low: Array, high: Array, kind: Any, dtype: DType) -> tuple[Array, Array]:
+    """How many steps one is, and the lower end in whole steps, on the host.
+
+    Args:
+      low, high: the range, scalars of one dtype.
+      kind: of the results, np.float32 or np.float64.
+      dtype: the quantised dtype.
+    """
+    return _known_scaling(low.tobytes(), high.tobytes(), low.dtype, kind, dtype)
 
 
 @functools.lru_cache(RANGES)

@@ -11,14 +11,20 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core.kernels import kernel
+from penstock.core.kernels import HOST_LIMIT, TooMuchWork, host_kernel, kernel
+from penstock.core.native_quantised import HALF_UP, floats_of, is_served
+from penstock.core.native_quantised import quantised as quantised_natively
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext, broadcast
 from penstock.ops.quant_levels import FLOAT, Array, along, half_up
+from penstock.ops.quant_levels import limits as limits_of
 from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
+_MOST = 1 << 22  # elements up to which one native pass is ahead of compiled code
+_PASSES = 3 << 16  # the same of a few of NumPy's
+_MOST_ZERO = 1 << 22  # up to which a sum of whole floats is exact, or beyond all limits
 REASON = "integers have no derivatives"
 
 
@@ -111,7 +117,44 @@ def _quantize(
     check_positive(ctx, xp, scales)
     scale, zero = (along(xp, v, quantization_axis, input.ndim) for v in (scales, zero_points))
     limits = (quantization_min_val, quantization_max_val)
+    if xp is np:
+        found = _in_one_pass(input, scale, zero, limits, Tout)
+        if found is not None:
+            return found
     return quantized(xp, input, scale, zero, limits, Tout)
+
+
+def _in_one_pass(
+    x: Array, scale: Array, zero: Array, limits: tuple[int, int], dtype: DType
+) -> Array | None:
+    """`quantized` by the native library, for one scale; None where it does not serve it."""
+    if scale.ndim or not is_served(dtype.numpy_dtype) or abs(int(zero)) > _MOST_ZERO:
+        return None
+    (least, most), (low, high) = limits_of(dtype), limits
+    if not least <= low <= high <= most:
+        return None
+    levels = (-np.inf, np.inf, 0, FLOAT(1) / scale, 0, 0, zero, low, high, low)
+    return quantised_natively(x, levels, HALF_UP, dtype.numpy_dtype)
+
+
+@host_kernel(QUANTIZE, limit=_MOST, singly=True)
+def _quantize_singly(
+    ctx: Any,
+    input: Array,
+    scales: Array,
+    zero_points: Array,
+    *,
+    Tout: DType,
+    quantization_axis: int,
+    quantization_min_val: int,
+    quantization_max_val: int,
+) -> Array:
+    if input.size > HOST_LIMIT and (quantization_axis != -1 or not is_served(Tout.numpy_dtype)):
+        raise TooMuchWork
+    return _quantize(
+        ctx, np, input, scales, zero_points, Tout=Tout, quantization_axis=quantization_axis,
+        quantization_min_val=quantization_min_val, quantization_max_val=quantization_max_val,
+    )  # fmt: skip
 
 
 DEQUANTIZE = define_op(
@@ -135,7 +178,26 @@ def _dequantize(
 ) -> Array:
     check_positive(ctx, xp, scales)
     scale, zero = (along(xp, v, quantization_axis, input.ndim) for v in (scales, zero_points))
+    if xp is np and scale.ndim == 0 and abs(int(zero)) <= _MOST_ZERO:
+        found = floats_of(input, -int(zero), scale, -0.0)
+        if found is not None:
+            return found
     return (input.astype(np.int32) - zero).astype(FLOAT) * scale
+
+
+@host_kernel(DEQUANTIZE, limit=_MOST, singly=True)
+def _dequantize_singly(
+    ctx: Any,
+    input: Array,
+    scales: Array,
+    zero_points: Array,
+    *,
+    Tin: DType,
+    quantization_axis: int,
+) -> Array:
+    if input.size > _PASSES and (quantization_axis != -1 or not is_served(Tin.numpy_dtype)):
+        raise TooMuchWork
+    return _dequantize(ctx, np, input, scales, zero_points, quantization_axis=quantization_axis)
 
 
 def _requantize_shape(c: ShapeContext) -> Dims:

@@ -340,6 +340,10 @@ def _fill_grad_shape(c: ShapeContext) -> list[Dims]:
     return [c.rank(0, 1, "reverse_index_map"), ()]
 
 
+_SCATTERED = (
+    1 << 16
+)  # elements from which XLA's gather and scatter take longer than a way to the host
+
 FILL_EMPTY_ROWS_GRAD = define_op(
     "SparseFillEmptyRowsGrad(reverse_index_map: int64, grad_values: T; T: type) -> d_values: T, "
     "d_default_value: T",
@@ -349,7 +353,7 @@ FILL_EMPTY_ROWS_GRAD = define_op(
 ).without_gradient("TensorFlow has none")
 
 
-@host_kernel(FILL_EMPTY_ROWS_GRAD)
+@host_kernel(FILL_EMPTY_ROWS_GRAD, alone_from=_SCATTERED)
 def _fill_grad_host(ctx: KernelContext, places: Array, grad: Array) -> list[Array]:
     parted = native_sparse.parted(places, grad)
     if parted is not None:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_sparse
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
@@ -49,6 +50,10 @@ def _slice(indices: Array, values: Array, shape: Array, start: Array, size: Arra
     if (size < 0).any():
         raise invalid(f"expected sizes >= 0, got size = {size.tolist()}.")
     sizes = np.maximum(np.minimum(start + size, shape) - start, 0)
+    found = native_sparse.in_box(indices, start, size)
+    if found is not None:
+        moved, places = found
+        return [moved, values if len(places) == len(values) else values.take(places, 0), sizes]
     kept = np.ones(len(indices), bool)
     for axis, (first, count) in enumerate(zip(start, size, strict=True)):
         column = indices[:, axis] - first  # as unsigned numbers those before are large, too

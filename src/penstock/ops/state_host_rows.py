@@ -56,12 +56,15 @@ def own_arrays(resources: Sequence[Any]) -> list[Array] | None:
 
     The locks are held, and the caller has none of the arrays in a variable of its own.
     """
-    if len({id(resource) for resource in resources}) < len(resources):
-        return None
-    for resource in resources:
-        if not resource.holds_alone() or not resource.value.flags.c_contiguous:
+    found: list[Array] = []
+    for resource in resources:  # one that comes twice is held by `found`
+        if not resource.holds_alone():
             return None
-    return [resource.value for resource in resources]
+        array = resource.value
+        if not array.flags.c_contiguous:
+            return None
+        found.append(array)
+    return found
 
 
 def change_rows(kind: str, resource: Any, indices: Array, updates: Array) -> bool:

@@ -10,20 +10,16 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core.kernels import HOST_LIMIT, compiled_kernel, host_kernel, kernel
-from penstock.core.native_rules import Program, serves
-from penstock.core.native_rules import update as run_rule
+from penstock.core.kernels import HOST_LIMIT, compiled_kernel, host_kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.ops import optimizer_checks as checks
-from penstock.ops.optimizer_programs import Programs
+from penstock.ops.optimizer_native import NativeRule
 from penstock.ops.optimizer_rules import RULES, Array, Hyper, UpdateRule, Values
 from penstock.ops.optimizer_turns import groups, rows_in_turn
 from penstock.ops.state_host_rows import own_arrays
 from penstock.ops.state_scatter import check_rows
 from penstock.types import dims as d
 
-# A rule of few steps on a small whole variable takes NumPy less time than the library.
-FEW_STEPS, FEW_ELEMENTS = 8, 2048
 _OWN_TYPES = {"indices": "Tindices", "global_step": "int64"}  # of inputs that have another than T
 
 
@@ -60,9 +56,15 @@ def _scalars(xp: Any, hyper: Hyper) -> Hyper:
 def _dense_kernel(
     op: OpDef, names: tuple[str, ...], slots: tuple[str, ...], gradient: str, update: UpdateRule
 ) -> None:
-    count, others, programs = len(slots), names[len(slots) :], Programs(update)
+    count, others = len(slots), names[len(slots) :]
+    native = NativeRule(op.name, names, slots, update)
 
-    @kernel(op, limit=HOST_LIMIT)
+    @host_kernel(op, limit=HOST_LIMIT)
+    def _on_host(ctx: Any, *inputs: Any) -> None:
+        if not native.run(ctx, inputs):
+            _apply(ctx, np, *inputs)
+
+    @compiled_kernel(op)
     def _apply(ctx: Any, xp: Any, *inputs: Any) -> None:
         refs, hyper = inputs[:count], dict(zip(others, inputs[count:], strict=True))
         grad = hyper.pop(gradient)
@@ -76,37 +78,16 @@ def _dense_kernel(
                 f"var and {gradient} do not have the same shape {d.text(old[0].shape)} "
                 f"{d.text(grad.shape)}",
             )
-        program = programs.program(hyper, ctx.attrs) if xp is np else None
-        if program is not None and _is_worth_it(program, grad) and serves(old, grad):
-            del old  # it would be another holder
-            _run_program(program, refs, grad, hyper)
-            return
         found = update.rule(xp, old, grad, _scalars(xp, hyper), ctx.attrs)
         for ref, value, before in zip(refs, found, old, strict=True):
             ref.write(xp.asarray(value, before.dtype))
 
 
-def _is_worth_it(program: Program, grad: Array) -> bool:
-    return program.steps >= FEW_STEPS or bool(grad.size > FEW_ELEMENTS)
-
-
-def _run_program(
-    program: Program, refs: Any, grad: Array, hyper: Hyper, indices: Array | None = None
-) -> None:
-    """Updates variables by a rule of the library, in place where nothing else has their arrays."""
-    own = own_arrays(refs)
-    new = own or [np.array(r.read(), order="C") for r in refs]
-    run_rule(program, new, grad, list(hyper.values()), indices)
-    if own is None:
-        for ref, value in zip(refs, new, strict=True):
-            ref.write(value)
-
-
 def _sparse_kernels(
     op: OpDef, names: tuple[str, ...], slots: tuple[str, ...], update: UpdateRule
 ) -> None:
-    count, others, programs = len(slots), names[len(slots) :], Programs(update)
-    rule = update.rule
+    count, others, rule = len(slots), names[len(slots) :], update.rule
+    native = NativeRule(op.name, names, slots, update)
 
     def checked(ctx: Any, inputs: Any) -> tuple[Any, Values, Array, Array, Hyper]:
         refs, hyper = inputs[:count], dict(zip(others, inputs[count:], strict=True))
@@ -119,12 +100,9 @@ def _sparse_kernels(
 
     @host_kernel(op, limit=HOST_LIMIT, by_rows=True)
     def _on_host(ctx: Any, *inputs: Any) -> None:
-        refs, old, grad, indices, hyper = checked(ctx, inputs)
-        program = programs.program(hyper, ctx.attrs) if serves(old, grad) else None
-        if program is not None:
-            del old  # it would be another holder
-            _run_program(program, refs, grad, hyper, indices)
+        if native.run(ctx, inputs):
             return
+        refs, old, grad, indices, hyper = checked(ctx, inputs)
         touched, places = np.unique(indices, return_inverse=True)
         new, scalars = [o[touched] for o in old], _scalars(np, hyper)
         for group in groups(places):

@@ -7,6 +7,7 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.tensor import EagerTensor, Tensor
 from penstock.ops.array_shape import expand_dims
+from penstock.ops.composing import composed
 from penstock.ops.ragged_tensor import RaggedTensor
 from penstock.ops.string_rows import as_rows, as_strings, over_rows
 from penstock.ops.string_split_ops import NGRAMS, SPLIT, SPLIT_V2
@@ -24,6 +25,7 @@ def _rows(text: Tensor, indices: Any, values: Any, shape: Any) -> RaggedTensor:
     return RaggedTensor.from_value_rowids(values, indices[:, 0], nrows=nrows, validate=False)
 
 
+@composed("StringSplit", result="StringSplitV2")
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
     """Splits each string.
 
@@ -49,7 +51,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
 
     text = as_strings(input)
     if isinstance(text, RaggedTensor):
-        return text.with_flat_values(split(text.flat_values, sep, maxsplit, name))
+        return text.with_flat_values(split(text.flat_values, sep, maxsplit))
     if isinstance(input, Tensor):
         text = convert_to_tensor(input, dt.string)
     return parts(text)[0] if text.dims is None else over_rows(text, parts)[0]
@@ -94,6 +96,7 @@ def _check_result_type(result_type: str) -> None:
         )
 
 
+@composed("StringSplit", result="StringSplit")
 def string_split(
     source: Any,
     sep: Any = None,

@@ -407,7 +407,8 @@ class TensorArray(CompositeTensor):
 
         Raises:
           InvalidArgumentError: the lengths do not add up to that of `value`, or are not as many as
-            the elements (eager).
+            the elements (eager); they are no vector, or `value` is a scalar (a ValueError in a
+            graph).
         """
         value = self._element(value)
         lengths = convert_to_tensor(lengths)
@@ -415,7 +416,7 @@ class TensorArray(CompositeTensor):
             lengths = execute("Cast", (lengths,), {"DstT": dt.int64})
         now = self._now()
         if now is not None:
-            now.split(value, np.asarray(lengths).tolist())
+            now.split(value, np.asarray(lengths))
             return self
         known = constant_value(lengths)
         pieces = set() if known is None else set(known.reshape(-1).tolist())

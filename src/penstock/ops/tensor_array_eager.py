@@ -160,7 +160,7 @@ class Elements:
                     f"Concat saw a scalar shape at index {i} but requires at least vectors. Use "
                     "stack."
                 )
-        return execute("ConcatV2", (items, 0))
+        return execute("ConcatV2", (items, 0)) if len(items) > 1 else items[0]
 
     def check_size(self, count: int) -> None:
         """Refuses more rows than there is room for.
@@ -174,13 +174,25 @@ class Elements:
                 f"{len(self.items)}. Make it with dynamic_size=True."
             )
 
-    def split(self, value: Tensor, lengths: Sequence[int]) -> None:
+    def split(self, value: Tensor, sizes: Any) -> None:
         """Sets the elements to the pieces of a tensor.
 
         Raises:
-          InvalidArgumentError: the lengths do not fit to the tensor or to the array.
+          InvalidArgumentError: the lengths do not fit to the tensor or to the array, or are no
+            vector.
         """
-        if value.dims is None or sum(lengths) != value.dims[0]:
+        if sizes.ndim != 1:
+            raise invalid(
+                f"Expected lengths to be a vector, received shape: {list(sizes.shape)}. Give the "
+                "length of each piece."
+            )
+        lengths = sizes.tolist()
+        if not value.dims:
+            raise invalid(
+                f"Expected value to be at least a vector, but received shape: {value.shape}. Use "
+                "write."
+            )
+        if sum(lengths) != value.dims[0]:
             raise invalid(
                 "Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
                 f"{sum(lengths)} and value's shape is: {value.shape}. Give lengths that add up."
@@ -191,6 +203,6 @@ class Elements:
                 f"{len(lengths)}), and the TensorArray is not marked as dynamically resizeable."
             )
         self.items[:] = execute(
-            "SplitV", (value, convert_to_tensor(list(lengths), dt.int64), 0),
+            "SplitV", (value, convert_to_tensor(lengths, dt.int64), 0),
             {"num_split": len(lengths)},
         )  # fmt: skip

@@ -150,7 +150,7 @@ CONCAT_V2.gradient(_concat_gradient)
 SPLIT = define_op(
     "TensorListSplit(tensor: element_dtype, element_shape: shape_type, lengths: int64; "
     f"{OPEN}) -> output_handle: variant",
-    shape=lambda c: (c.rank_at_least(0, 1, "tensor"), ())[1],
+    shape=lambda c: (c.rank_at_least(0, 1, "tensor"), c.rank(2, 1, "lengths"), ())[2],
     doc="A tensor cut along its first axis, as a list.",
 )
 

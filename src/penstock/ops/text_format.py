@@ -180,14 +180,10 @@ def string_format(
       ValueError: the number of placeholders differs from that of the tensors.
 
     Example:
-      >>> string_format("x = {}", [1, 2]).numpy()
-      b'x = [1 2]'
+      >>> string_format("x = {}, y = {}", ([1, 2], 3)).numpy()
+      b'x = [1 2], y = 3'
     """
-    given = (
-        inputs
-        if isinstance(inputs, (list, tuple)) and template.count(placeholder) == len(inputs)
-        else [inputs]
-    )
+    given = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     if template.count(placeholder) != len(given):
         raise ValueError(
             f"The template expects {template.count(placeholder)} tensors, but the inputs only has "

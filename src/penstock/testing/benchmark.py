@@ -106,7 +106,7 @@ class Benchmark:
           mbs: megabytes that a run handles, for the throughput.
 
         Returns:
-          A dict with `iters`, `wall_time`, `throughput` and `extras`.
+          A dict with `iters`, `wall_time`, `throughput`, `extras` and the `name` that was given.
 
         Raises:
           ValueError: `min_iters` is less than one.
@@ -136,6 +136,7 @@ class Benchmark:
             "wall_time": median,
             "throughput": throughput,
             "extras": found,
+            "name": name,
         }
 
 

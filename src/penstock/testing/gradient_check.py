@@ -88,7 +88,7 @@ def _components_view(array: Array) -> Array:
 
 
 def _step(dtype: Any) -> float:
-    return {2: 2.0**-5, 4: 2.0**-10, 8: 2.0**-20}.get(np.finfo(dtype).bits // 8, 2.0**-10)
+    return {1: 0.5, 2: 2.0**-5, 4: 2.0**-10, 8: 2.0**-20}[dtype.itemsize]
 
 
 def _numerical(f: Callable[..., Any], tensors: list[Any], index: int, delta: float | None) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.tensor import EagerTensor, Tensor
+from penstock.testing.reports import listed, not_close, not_equal, wide
 from penstock.testing.values import host_value
 
 Array = np.ndarray[Any, Any]
@@ -59,7 +60,7 @@ class NumberAssertions(unittest.TestCase):
                 a.keys(), b.keys(), f"mismatched keys: a{path} and b{path}. {msg or ''}"
             )
             for key in a:
-                self._close_nests(a[key], b[key], rtol, atol, f"{path}[{key!r}]", msg)
+                self._close_nests(a[key], b[key], rtol, atol, f"{path}[{key}]", msg)
         elif isinstance(a, (list, tuple)) and not _is_rectangular(a):
             self.assertEqual(len(a), len(b), f"mismatched length: a{path} and b{path}. {msg or ''}")
             for i, (x, y) in enumerate(zip(a, b, strict=True)):
@@ -73,22 +74,15 @@ class NumberAssertions(unittest.TestCase):
         self.assertEqual(
             a.shape,
             b.shape,
-            f"Shape mismatch: expected {a.shape}, got {b.shape} at a{path}. {msg or ''}",
+            f"Shape mismatch: expected {a.shape}, got {b.shape} with contents {b}."
+            + (f" At a{path}." if path else "")
+            + (f" {msg}" if msg else ""),
         )
         if object in (a.dtype, b.dtype):  # text
             self.assertAllEqual(a, b, msg)
             return
-        a64, b64 = _wide(a), _wide(b)
-        if not np.allclose(a64, b64, rtol=rtol, atol=atol, equal_nan=True):
-            bad = ~np.isclose(a64, b64, rtol=rtol, atol=atol, equal_nan=True)
-            where = tuple(np.argwhere(bad)[0].tolist())
-            raise self.failureException(
-                f"Not equal to tolerance rtol={rtol:g}, atol={atol:g}\n"
-                f"Mismatched value: a{path} is different from b{path}. {msg or ''}\n"
-                f"not close: {int(bad.sum())} of {bad.size} elements differ by more than"
-                f" {atol} + {rtol} * |b|; first at {where}: {a[where]!r} and {b[where]!r};"
-                f" largest difference {np.nanmax(np.abs(a64 - b64))}.\na = {a}\nb = {b}"
-            )
+        if not np.allclose(wide(a), wide(b), rtol=rtol, atol=atol, equal_nan=True):
+            not_close(a, b, rtol, atol, f"a{path} is different from b{path}", msg)
 
     def assertAllCloseAccordingToType(
         self,
@@ -141,12 +135,7 @@ class NumberAssertions(unittest.TestCase):
         if x.dtype.kind in "fc" and y.dtype.kind in "fc":
             same = np.logical_or(same, np.logical_and(np.isnan(x), np.isnan(y)))
         if not np.all(same):
-            bad = np.argwhere(~np.asarray(same))
-            where = tuple(bad[0].tolist())
-            raise self.failureException(
-                f"Arrays are not equal\n{msg or ''}\nnot equal: {len(bad)} elements differ,"
-                f" first at {where}: {x[where]!r} and {y[where]!r}.\na = {x}\nb = {y}"
-            )
+            not_equal(x, y, np.asarray(same), msg)
 
     def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
         """Some element differs."""
@@ -189,15 +178,19 @@ class NumberAssertions(unittest.TestCase):
             )
         low = array <= lower_bound if open_lower_bound else array < lower_bound
         high = array >= upper_bound if open_upper_bound else array > upper_bound
-        lost = np.isnan(_wide(array))
+        lost = np.isnan(wide(array))
         if lost.any():
-            raise self.failureException(f"{lost.sum()} of the {array.size} element(s) are NaN")
+            raise self.failureException(
+                f"{lost.sum()} of the {array.size} element(s) are NaN. Subscripts(s) and value(s)"
+                f" of the NaN element(s):\n{listed(array, lost)}"
+            )
         bad = low | high
         if bad.any():
             left, right = "(" if open_lower_bound else "[", ")" if open_upper_bound else "]"
             raise self.failureException(
                 f"{bad.sum()} of the {array.size} element(s) are outside the range"
-                f" {left}{lower_bound}, {upper_bound}{right}, the first {array[bad][0]!r}"
+                f" {left}{lower_bound}, {upper_bound}{right}. Subscript(s) and value(s) of the"
+                f" offending elements:\n{listed(array, bad)}"
             )
 
     def assertAllInSet(self, target: Any, expected_set: Iterable[Any]) -> None:
@@ -214,7 +207,8 @@ class NumberAssertions(unittest.TestCase):
         """|f1 - f2| <= err."""
         self.assertTrue(
             f1 == f2 or abs(f1 - f2) <= err,
-            f"{f1!r} != {f2!r} +/- {err!r} ({f1 - f2!r}){f' ({msg})' if msg else ''}",
+            f"{f1:f} != {f2:f} +/- {err:f} (difference: {abs(f1 - f2):g})"
+            + (f" ({msg})" if msg else ""),
         )
 
     def assertArrayNear(
@@ -239,10 +233,6 @@ class NumberAssertions(unittest.TestCase):
         self.assertTrue(
             minv <= value <= maxv, msg or f"{value!r} is not between {minv!r} and {maxv!r}"
         )
-
-
-def _wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
 def _is_rectangular(value: Any) -> bool:

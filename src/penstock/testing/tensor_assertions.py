@@ -42,7 +42,10 @@ class TensorAssertions(NumberAssertions):
     def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:
         """Text begins with."""
         if not actual.startswith(expected_start):
-            self.fail(f"{actual!r} does not start with {expected_start!r} : {msg!r}")
+            self.fail(
+                f"{actual!r} does not start with {expected_start!r}"
+                + ("" if msg is None else f" : {msg!r}")
+            )
 
     def assertEmpty(self, container: Any, msg: str | None = None) -> None:
         """A container has no items."""

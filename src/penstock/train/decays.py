@@ -327,7 +327,6 @@ _document(
 )
 
 
-@_schedule
 def piecewise_constant(
     x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Any:
@@ -350,20 +349,33 @@ def piecewise_constant(
             "The length of boundaries should be 1 less than the length of values. Got"
             f" {len(boundaries)} boundaries and {len(values)} values; add or remove one."
         )
+    if state.graph is None:
+        _pieces(convert_to_tensor(x), boundaries, values)  # refuses what is wrong before the call
+    return _piecewise(x, boundaries, values, name)
+
+
+@_schedule
+def _piecewise(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None) -> Any:
     with name_scope_v1(name, "PiecewiseConstant", [x, boundaries, values]) as scope:
         x = convert_to_tensor(x)
-        limits = [_limit(convert_to_tensor(b), x) for b in boundaries]
-        rates = [convert_to_tensor(v) for v in values]
-        for rate in rates[1:]:
-            if rate.dtype != rates[0].dtype:
-                raise ValueError(
-                    f"Values must have elements all with the same dtype ({rates[0].dtype!r} vs"
-                    f" {rate.dtype!r}). Write all of them with a decimal point, or none."
-                )
+        limits, rates = _pieces(x, boundaries, values)
         result = rates[-1]
         for limit, rate in zip(reversed(limits), reversed(rates[:-1]), strict=True):
             result = where(less_equal(x, limit), rate, result)
         return identity(result, name=scope)
+
+
+def _pieces(x: Tensor, boundaries: Sequence[Any], values: Sequence[Any]) -> tuple[Any, Any]:
+    """The boundaries in the dtype of `x`, and the rates, of one dtype."""
+    limits = [_limit(convert_to_tensor(b), x) for b in boundaries]
+    rates = [convert_to_tensor(v) for v in values]
+    for rate in rates[1:]:
+        if rate.dtype != rates[0].dtype:
+            raise ValueError(
+                f"Values must have elements all with the same dtype ({rates[0].dtype!r} vs"
+                f" {rate.dtype!r}). Write all of them with a decimal point, or none."
+            )
+    return limits, rates
 
 
 def _limit(boundary: Tensor, x: Tensor) -> Any:
