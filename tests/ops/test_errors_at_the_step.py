@@ -94,6 +94,170 @@ def test_a_function_compiled_as_a_whole_refuses_it(name):
         tf.function(call, jit_compile=True)(tf.constant(LARGE))
 
 
+def _number(call):
+    return lambda x: tf.reduce_sum(tf.cast(call(x), tf.float32))
+
+
+def _branch(call):
+    """A conditional with a wrong branch, as a function."""
+    return lambda x, wrong: tf.cond(wrong, lambda: _number(call)(x), lambda: tf.reduce_sum(x))
+
+
+def _in_conditional(call):
+    inner = _branch(call)
+    return lambda x, wrong: tf.cond(
+        tf.size(x) > 0, lambda: inner(x, wrong), lambda: tf.reduce_max(x)
+    )
+
+
+def _in_case(call):
+    inner = _branch(call)
+    others = [lambda: 0.0, lambda: 1.0]
+    return lambda x, wrong: (
+        tf.switch_case(tf.constant(2), [*others, lambda: inner(x, wrong)])
+        + tf.case([(tf.size(x) < 0, others[0])], lambda: 0.0 * inner(x, wrong))
+    )
+
+
+def _in_loop(call):
+    inner = _branch(call)
+    return lambda x, wrong: tf.while_loop(
+        lambda i, _: i < 2, lambda i, _: (i + 1, inner(x, wrong)), [0, 0.0]
+    )[1]
+
+
+def _in_map(call):
+    inner = _branch(call)
+    return lambda x, wrong: tf.map_fn(lambda n: n * inner(x, wrong), tf.ones([2]))[0]
+
+
+def _in_scan(call):
+    inner = _branch(call)
+    return lambda x, wrong: tf.scan(lambda _, n: n * inner(x, wrong), tf.ones([2]), 0.0)[0]
+
+
+def _in_functions(call):
+    inner = tf.function(_branch(call))
+    middle = tf.function(lambda x, wrong: tf.sin(inner(x, wrong)) * 0.0 + inner(x, wrong))
+    return lambda x, wrong: middle(x, wrong) + 0.0
+
+
+def _deep(call):
+    return _in_conditional(lambda x: _in_loop(_branch_of(call))(x, tf.size(x) > 0))
+
+
+def _branch_of(call):
+    return lambda x: _branch(call)(x, tf.size(x) > 0)
+
+
+NESTS = [_in_conditional, _in_case, _in_loop, _in_map, _in_scan, _in_functions, _deep]
+
+
+@pytest.mark.parametrize("nest", NESTS)
+@pytest.mark.parametrize("name", NAMES)
+def test_no_depth_lets_it_through(name, nest):
+    call, phrase = CALLS[name]
+    function = tf.function(nest(call))
+    x = tf.constant(X)
+    for _ in range(2):
+        assert float(function(x, tf.constant(False))) == 6.0
+    for _ in range(2):
+        with pytest.raises(INVALID, match=phrase):
+            function(x, tf.constant(True))
+    assert float(function(x, tf.constant(False))) == 6.0
+
+
+@pytest.mark.parametrize("nest", NESTS)
+@pytest.mark.parametrize("name", ["tile", "cumsum", "set_diag"])
+def test_no_depth_lets_large_values_through(name, nest):
+    call, phrase = CALLS[name]
+    function = tf.function(nest(call))
+    with pytest.raises(INVALID, match=phrase):
+        function(tf.constant(LARGE), tf.constant(True))
+    for _ in range(2):
+        assert float(function(tf.constant(LARGE), tf.constant(False))) == 90000.0
+
+
+@pytest.mark.parametrize("nest", NESTS)
+@pytest.mark.parametrize("name", ["tile", "begin", "pad", "gather"])
+def test_no_depth_of_a_first_graph_lets_it_through(name, nest):
+    call, phrase = CALLS[name]
+    with v1.Graph().as_default(), v1.Session() as session:
+        wrong = v1.placeholder(tf.bool, [])
+        made = nest(call)(tf.constant(X), wrong)
+        assert session.run(made, {wrong: False}) == 6.0
+        with pytest.raises(INVALID, match=phrase):
+            session.run(made, {wrong: True})
+
+
+@pytest.mark.parametrize("nest", NESTS)
+def test_no_depth_of_a_loaded_model_lets_it_through(nest, tmp_path):
+    call, phrase = CALLS["cumsum"]
+    model = tf.Module()
+    signature = [tf.TensorSpec([2, 3]), tf.TensorSpec([], tf.bool)]
+    model.f = tf.function(nest(call), input_signature=signature)
+    tf.saved_model.save(model, str(tmp_path))
+    loaded = tf.saved_model.load(str(tmp_path))
+    assert float(loaded.f(tf.constant(X), tf.constant(False))) == 6.0
+    with pytest.raises(INVALID, match=phrase):
+        loaded.f(tf.constant(X), tf.constant(True))
+
+
+@pytest.mark.parametrize("nest", NESTS)
+@pytest.mark.parametrize("name", ["tile", "cumsum"])
+def test_no_depth_of_a_function_compiled_as_a_whole_lets_it_through(name, nest):
+    function = tf.function(nest(CALLS[name][0]), jit_compile=True)
+    with pytest.raises(INVALID):
+        function(tf.constant(LARGE), tf.constant(True))
+
+
+@pytest.mark.parametrize("x", [X, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("name", NAMES)
+def test_sizes_that_only_the_step_knows_are_refused_by_it(name, x):
+    call, phrase = CALLS[name]
+    shape = tf.TensorSpec(x.shape if name in ("band", "resize", "transposed convolution") else None)
+    function = tf.function(_number(call), input_signature=[shape])
+    branch = tf.function(_branch(call), input_signature=[shape, tf.TensorSpec([], tf.bool)])
+    for _ in range(3):
+        with pytest.raises(INVALID, match=phrase):
+            function(tf.constant(x))
+    assert float(branch(tf.constant(x), tf.constant(False))) == x.size
+    for _ in range(3):
+        with pytest.raises(INVALID, match=phrase):
+            branch(tf.constant(x), tf.constant(True))
+
+
+@pytest.mark.parametrize("x", [X, LARGE], ids=["small", "large"])
+def test_values_from_outside_of_a_branch_are_refused_in_it(x):
+    @tf.function
+    def function(x, wrong):
+        begin = tf.constant([-1, 0])
+        return tf.cond(
+            wrong, lambda: tf.reduce_sum(tf.slice(x, begin, [1, 1])), lambda: tf.reduce_sum(x)
+        )
+
+    assert float(function(tf.constant(x), tf.constant(False))) == x.size
+    with pytest.raises(INVALID, match="expected begin"):
+        function(tf.constant(x), tf.constant(True))
+
+
+def test_what_a_step_refuses_is_not_compiled_for_each_value():
+    """A size that is refused is no value that a trace lacks."""
+
+    @tf.function
+    def function(x, times, wrong):
+        return tf.cond(wrong, lambda: tf.reduce_sum(tf.tile(x, times)), lambda: tf.reduce_sum(x))
+
+    for times in ([1, 1], [-1, 1], [2, 1]):
+        if times[0] > 0:
+            wanted = 90000.0 * times[0]
+            got = function(tf.constant(LARGE), tf.constant(times), tf.constant(True))
+            assert float(got) == wanted
+        else:
+            with pytest.raises(INVALID, match="multiples"):
+                function(tf.constant(LARGE), tf.constant(times), tf.constant(True))
+
+
 def test_an_imported_graph_takes_it_too():
     with v1.Graph().as_default() as graph:
         tf.tile(tf.constant(X), [-1, 2], name="wrong")

@@ -267,8 +267,12 @@ def compiles_inside(body: CallBody, device: str, caller: str = "") -> bool:
     """
     if draws(body) and caller not in GIVES_STREAMS:
         return False
-    if body.traced is not None and body.traced[0] == device:
-        return body.traced[1] is not None
+    if body.compiles is None or body.compiles[0] != device:
+        body.compiles = (device, _all_compile(body, device))
+    return body.compiles[1]
+
+
+def _all_compile(body: CallBody, device: str) -> bool:
     if any(t.dtype is dt.string for t in (*body.inputs, *body.outputs)):
         return False
     program = build(body.outputs, body.inputs, body.control_outputs, inline_all=True)
