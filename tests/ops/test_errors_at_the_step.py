@@ -275,6 +275,46 @@ def test_what_is_known_of_the_shape_is_kept():
 
 
 REFUSED_WHEN_BUILT = {
+    "random sizes": (
+        lambda: tf.random.uniform([-3], 0, 5, tf.int32),
+        "Invalid value in tensor used for shape: -3",
+    ),
+    "random normals": (lambda: tf.random.truncated_normal([-3]), "used for shape: -3"),
+    "seeded sizes": (lambda: tf.random.stateless_uniform([-3], [1, 2]), "used for shape: -3"),
+    "samples": (lambda: tf.random.poisson([-3], [1.0, 2.0]), "used for shape: -3"),
+    "scattered": (lambda: tf.scatter_nd([[0]], [1.0], [-3]), "used for shape: -3"),
+    "size of a slice": (lambda: tf.slice(tf.ones([2, 3]), [0, 0], [-2, 1]), "for shape: -2"),
+    "rest of a slice": (
+        lambda: tf.slice(tf.ones([2, 3]), [3, 0], [-1, 1]),
+        "Negative dimension size caused by subtracting 3 from 2",
+    ),
+    "batches": (
+        lambda: tf.nn.conv2d_transpose(
+            tf.ones([1, 2, 3, 1]), tf.ones([2, 2, 1, 1]), [3, 4, 6, 1], 2, "SAME"
+        ),
+        "Dimensions must be equal, but are 3 and 1",
+    ),
+    "rank of a diagonal": (
+        lambda: tf.linalg.set_diag(tf.ones([3, 3]), tf.ones([2, 3])),
+        "Shape must be rank 1 but is rank 2",
+    ),
+    "rank of diagonals": (
+        lambda: tf.linalg.set_diag(tf.ones([3, 3]), tf.ones([3]), k=(0, 1)),
+        "Shape must be rank 2 but is rank 1",
+    ),
+    "batches of sizes that are partly known": (
+        lambda: tf.linalg.set_diag(v1.placeholder(tf.float32, [2, None, None]), tf.ones([4, 3])),
+        "Dimension 0 in both shapes must be equal, but are 2 and 4",
+    ),
+    "length of a diagonal of the first version": (
+        lambda: tf.raw_ops.MatrixSetDiag(input=tf.ones([3, 3]), diagonal=tf.ones([7])),
+        "Dimensions must be equal, but are 3 and 7",
+    ),
+    "axis": (lambda: tf.one_hot([1], 3, axis=-2), "axis must be >= -1"),
+    "axis of unknown indices": (
+        lambda: tf.one_hot(v1.placeholder(tf.int32, None), 3, axis=-2),
+        "axis must be >= -1",
+    ),
     "sizes below -1": (lambda: tf.broadcast_to([1.0], [-3]), "Invalid value in tensor used for"),
     "groups of sets": (
         lambda: tf.sets.intersection(tf.ones([2, 3], tf.int32), tf.ones([3, 3], tf.int32)),
@@ -295,6 +335,48 @@ def test_a_graph_refuses_it(name):
     call, phrase = REFUSED_WHEN_BUILT[name]
     with v1.Graph().as_default(), pytest.raises(ValueError, match=phrase):
         call()
+
+
+LEFT_TO_THE_STEP = {
+    "random": (lambda: tf.random.uniform([2, -1]), [2, None], "Dimension -1 must be >= 0"),
+    "samples": (lambda: tf.random.poisson([-1], [1.0, 2.0]), [None, 2], "Dimension -1 must be"),
+    "scattered": (lambda: tf.scatter_nd([[0]], [[1.0]], [3, -1]), [3, None], "Dimension -1 must"),
+    "broadcast": (lambda: tf.broadcast_to([1.0], [2, -1]), [2, None], "Dimension -1 must be >= 0"),
+    "begin": (lambda: tf.slice(tf.ones([2, 3]), [-1, 0], [-1, 1]), [None, 1], "Expected begin"),
+    "size": (lambda: tf.slice(tf.ones([2, 3]), [0, 0], [3, 1]), [3, 1], "Expected size"),
+    "batches of a diagonal": (
+        lambda: tf.linalg.set_diag(tf.ones([2, 3, 3]), tf.ones([4, 3])),
+        [2, 3, 3],
+        "Either first dimensions of",
+    ),
+    "batches of a diagonal of the first version": (
+        lambda: tf.raw_ops.MatrixSetDiag(input=tf.ones([2, 3, 3]), diagonal=tf.ones([4, 3])),
+        [2, 3, 3],
+        "Either first dimensions of",
+    ),
+    "batches of volumes": (
+        lambda: tf.nn.conv3d_transpose(
+            tf.ones([1, 2, 2, 3, 1]), tf.ones([2, 2, 2, 1, 1]), [3, 4, 4, 6, 1], 2, "SAME"
+        ),
+        [3, 4, 4, 6, 1],
+        "input and out_backprop must have the same batch size. Input batch: 3",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(LEFT_TO_THE_STEP))
+def test_a_graph_knows_the_rest_of_the_shape(name):
+    call, known, phrase = LEFT_TO_THE_STEP[name]
+    with v1.Graph().as_default(), v1.Session() as session:
+        made = call()
+        assert made.shape.as_list() == known
+        with pytest.raises(INVALID, match=phrase):
+            session.run(made)
+
+
+def test_a_scatter_of_open_sizes_compares_the_others():
+    with v1.Graph().as_default(), pytest.raises(ValueError, match="must match"):
+        tf.scatter_nd([[0]], [[1.0]], [-1, 2])
 
 
 def test_values_of_unknown_shape_are_not_stacked():

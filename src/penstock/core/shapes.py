@@ -94,6 +94,27 @@ class ShapeContext:
                 )
         return None if given == () else self._shape_values(index)
 
+    def sizes(self, index: int) -> Dims:
+        """Flat input `index` read as the sizes of an output, as far as known.
+
+        Raises:
+          ValueError: building a graph of sizes below -1.
+          LeftToTheStepError: a size is negative, which only a step refuses.
+        """
+        value = self.constant(index)
+        given = [] if value is None else value.reshape(-1).tolist()
+        if min(given, default=0) < 0:
+            self._refuse_sizes(given)
+        return self.shape_value(index)
+
+    def _refuse_sizes(self, given: Sequence[int]) -> NoReturn:
+        least = next((n for n in given if n < -1), None)
+        if least is not None and not self.running:
+            self.fail("sizes >= 0", f"{given}: Invalid value in tensor used for shape: {least}")
+        fact = f"Dimension {next(n for n in given if n < 0)} must be >= 0"
+        known = tuple([None if n < 0 else n for n in given])
+        self.fail_at_step("dimensions >= 0", f"{given}: {fact}", known=known)
+
     def variable_shape(self, index: int) -> Dims:
         """The static shape of the variable whose handle is flat input `index`."""
         return self._handles(index)

@@ -301,7 +301,9 @@ def _set_shape(c: ShapeContext) -> Dims:
     dims, diag = c.rank_at_least(0, 2, "input"), c.rank_at_least(1, 1, "diagonal")
     k = c.constant(2) if len(c) > 2 else np.zeros((), np.int32)
     one = c.shape(2) == () if k is None else k.min() == k.max()
-    if one and diag is not None:
+    _check_diagonal_rank(c, dims, diag, one, k is not None)
+    full = dims is not None and k is not None and None not in dims[-2:]
+    if one and diag is not None and not full:  # a step compares the batches of full shapes
         dims = c.merge(dims, (*diag[:-1], None, None))
     if dims is None or diag is None or k is None or None in dims[-2:]:
         return dims
@@ -316,10 +318,21 @@ def _set_shape(c: ShapeContext) -> Dims:
         expected = f"a diagonal of shape {d.text(wanted)}"
         got = f"shape {d.text(diag)}: {what}. Input shape:"
         got += f" {d.bracketed(dims)} Diagonal shape: {d.bracketed(diag)}"
-        if len(c) == 2:  # of the first version, whose graphs are refused as they are built
-            c.fail(expected, got)
+        if len(c) == 2 and wanted[-1] != diag[-1]:  # graphs of the first version hold no others
+            length_fact = f": Dimensions must be equal, but are {wanted[-1]} and {diag[-1]}"
+            c.fail(expected, got + c.says("", length_fact))
         c.fail_at_step(expected, got, known=dims)
     return dims
+
+
+def _check_diagonal_rank(c: ShapeContext, dims: Dims, diag: Dims, one: bool, many: bool) -> None:
+    """Refuses, while a graph is built, a diagonal of another rank than one or many need."""
+    if dims is None or diag is None or c.running or not (one or many):
+        return
+    wanted = len(dims) - one
+    if len(diag) != wanted:
+        fact = f"Shape must be rank {wanted} but is rank {len(diag)}"
+        c.fail(f"a diagonal of rank {wanted}", f"shape {d.text(diag)}: {fact}")
 
 
 MATRIX_SET_DIAG_V3 = define_op(

@@ -163,14 +163,16 @@ def _one_hot_shape(c: ShapeContext) -> Dims:
         if c.running:
             fact = "depth must be non-negative, got:"
         c.fail("a depth >= 0", f"{int(depth)}: {fact} {int(depth)}")
+    axis = c.attr("axis")
+    if axis < -1 and not c.running:
+        c.fail("an axis >= -1", f"{axis}: axis must be >= -1")
     if dims is None:
         return None
-    axis = c.attr("axis")
     if not -1 <= axis <= len(dims):
-        refuse = c.fail if axis < -1 else c.fail_at_step
-        refuse(
+        c.fail_at_step(
             f"an axis in [-1, {len(dims)}]",
             f"{axis}: Expected axis to be -1 or between [0, {len(dims) + 1}). But received: {axis}",
+            known=(None,) * (len(dims) + 1),
         )
     axis = len(dims) if axis == -1 else axis
     return (*dims[:axis], None if depth is None else int(depth), *dims[axis:])

@@ -197,11 +197,7 @@ def _ensure_shape_gradient(op: Any, grad: Any) -> Any:
 
 
 def _broadcast_to_shape(c: ShapeContext) -> Dims:
-    value = None if c.running else c.constant(1)
-    below = None if value is None else next((n for n in value.reshape(-1).tolist() if n < -1), None)
-    if below is not None:
-        c.fail("sizes >= 0", f"{value}: Invalid value in tensor used for shape: {below}")
-    dims, wanted = c.shape(0), c.shape_value(1)
+    dims, wanted = c.shape(0), c.sizes(1)
     if wanted is None or dims is None:
         return wanted
     if len(dims) > len(wanted):

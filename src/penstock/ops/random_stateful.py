@@ -30,19 +30,14 @@ Array = Any
 
 def shape_from_input(c: ShapeContext) -> Dims:
     """The output's shape is the value of input 0."""
-    dims, value = c.shape(0), c.constant(0)
+    dims = c.shape(0)
     if dims is not None and len(dims) != 1:
         c.fail(
             "the shape as a vector of {int32,int64}",
             f"shape {list(dims)}",
             "Write [n] for one dimension.",
         )
-    if value is not None and min(np.asarray(value).reshape(-1).tolist(), default=0) < 0:
-        sizes = np.asarray(value).reshape(-1).tolist()
-        below = next(n for n in sizes if n < 0)
-        known = (None,) * len(sizes)
-        c.fail_at_step("dimensions >= 0", f"{sizes}: Dimension {below} must be >= 0", known=known)
-    return c.shape_value(0)
+    return c.sizes(0)
 
 
 def dimensions(shape: Array) -> tuple[int, ...]:
