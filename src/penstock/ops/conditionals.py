@@ -151,7 +151,7 @@ def switch_case(
         return different structures or dtypes.
       ValueError: there are no functions, their numbers are not 0, 1, ..., or one function returns
         None where another returns a tensor.
-      InvalidArgumentError: `branch_index` has none or several elements.
+      InvalidArgumentError: `branch_index` is no scalar; in a graph a step says so.
 
     Example:
       >>> import penstock as tf
@@ -169,7 +169,7 @@ def switch_case(
     if not index.dtype.is_integer:
         raise TypeError(f"'branch_index' must be an integer Tensor, got {index.dtype!r}")
     if state.graph is None:
-        if index.shape.num_elements() != 1:
+        if index.shape.rank != 0:
             raise errors.InvalidArgumentError(
                 None,
                 None,
