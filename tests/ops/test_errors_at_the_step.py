@@ -386,3 +386,14 @@ def test_values_of_unknown_shape_are_not_stacked():
 
     with pytest.raises(ValueError, match="a shape that is known"):
         function(1.0, 2.0)
+
+
+def test_sizes_that_another_reshape_forgets_are_refused_too():
+    """As docs/differences.md says."""
+
+    @tf.function
+    def function(x):
+        return tf.reshape(tf.reshape(x, [-1, -1]), [6])
+
+    with pytest.raises(INVALID, match="Only one input size may be -1"):
+        function(tf.constant(X))

@@ -158,9 +158,7 @@ class Graph(GraphScopes, GraphCollections):
             check_variable_dtypes(op, tensors, attrs)
             result = op.shape_rule(shape_context)
         except LeftToTheStepError as problem:
-            refused = RefusedShapes((problem.known,) * count)
-            refused.why = str(problem)
-            return refused
+            return RefusedShapes((problem.known,) * count, str(problem))
         except (ValueError, TypeError) as problem:  # NumPy's, of a vector that should be a number
             where = f" at {frames[-1].file}:{frames[-1].line}" if frames else ""
             inputs = ", ".join(f"{t.name} {t.dtype.name}{t.shape}" for t in tensors)

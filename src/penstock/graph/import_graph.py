@@ -449,11 +449,7 @@ class Importer:
         if old and node.message.op == "Placeholder" and shapes == [()]:  # PlaceholderV2 knew it
             shapes = [None]
         shapes = _refined(node, shapes, name)
-        if not isinstance(found, RefusedShapes):
-            return shapes
-        refused = RefusedShapes(shapes)
-        refused.why = found.why
-        return refused
+        return RefusedShapes(shapes, found.why) if isinstance(found, RefusedShapes) else shapes
 
     # ---- afterwards ------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """`Operation`: one use of an OpDef in a Graph."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from penstock import proto
 from penstock.core.op_def import OpDef
@@ -22,7 +22,13 @@ class RefusedShapes(tuple[Dims, ...]):
       why: what is wrong with the inputs.
     """
 
-    why = ""
+    why: str
+
+    def __new__(cls, shapes: Iterable[Dims], why: str) -> Self:
+        """These shapes, refused because of `why`."""
+        made = super().__new__(cls, shapes)
+        made.why = why
+        return made
 
 
 class Operation:

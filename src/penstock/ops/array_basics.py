@@ -100,15 +100,7 @@ def _identity_n(xp: Any, inputs: list[Array]) -> list[Array]:
 
 @IDENTITY_N.gradient
 def _identity_n_gradient(op: Any, *grads: Any) -> Any:
-    """Zeros for outputs that nothing uses: one operation stands for all of them, as elsewhere."""
-    return [
-        execute("ZerosLike", (output,)) if grad is None and _flows(output.dtype) else grad
-        for output, grad in zip(op.outputs, grads, strict=True)
-    ]
-
-
-def _flows(dtype: Any) -> bool:
-    return bool(dtype.is_floating or dtype.is_complex)
+    return list(grads)
 
 
 NO_OP = define_op(

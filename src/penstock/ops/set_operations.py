@@ -209,7 +209,7 @@ def _combined_many(
 
 DENSE_TO_DENSE = define_op(
     f"DenseToDenseSetOperation(set1: T, set2: T; {TAIL}{RESULT}",
-    shape=lambda c: _dense_result(c),
+    shape=_dense_result,
     doc="A set operation on each row of two dense tensors.",
 ).not_differentiable("sets have no gradients")
 
