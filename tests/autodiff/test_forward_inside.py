@@ -136,3 +136,28 @@ def test_rules_of_programs_need_not_be_linear(rule):
     with tf.autodiff.ForwardAccumulator(x, tf.ones([3])) as accumulator:
         y = clipped(x)
     np.testing.assert_allclose(accumulator.jvp(y), [1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("flags", [{}, {"reverse": True}, {"exclusive": True}], ids=str)
+def test_tangents_of_called_functions_with_running_logarithms(flags):
+    """Gradients of zero have slopes, too, also where what comes from two results cancels."""
+
+    def direct(x):
+        logs = tf.math.cumulative_logsumexp(x, 1, **flags)
+        return logs, -logs
+
+    x = tf.constant([[1.0, 2.0, 0.5], [3.0, -1.0, 2.0]])
+    tangent = tf.constant([[1.0, 0.0, 0.0], [0.0, 1.0, 2.0]])
+
+    def tangents(function):
+        with tf.autodiff.ForwardAccumulator(x, tangent) as accumulator:
+            results = function(x)
+        return [accumulator.jvp(r) for r in results]
+
+    weights = np.exp(x)
+    sums = {"axis": 1, **flags}
+    expected = tf.cumsum(weights * tangent, **sums) / tf.cumsum(weights, **sums)
+    for function in (direct, tf.function(direct)):
+        first, second = tangents(function)
+        np.testing.assert_allclose(first, expected, atol=1e-5)
+        np.testing.assert_allclose(second, -expected, atol=1e-5)

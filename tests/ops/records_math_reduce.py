@@ -16,6 +16,7 @@ from tests.ops.harness import (
 )  # fmt: skip
 
 from penstock.errors import FailedPreconditionError
+from penstock.errors import InvalidArgumentError as BAD
 from penstock.ops import math_matmul as mm
 from penstock.ops import math_range as g
 from penstock.ops import math_reduce as r
@@ -128,6 +129,11 @@ def scan_reference(function, first, dtype=None):
     return reference
 
 
+def weighed_exponentials(x, shift, weights, along, **flags):
+    sums = scan_reference(np.cumsum, 0)(weights * np.exp(-shift), along, **flags)
+    return (np.exp(x) * sums).astype(x.dtype)
+
+
 def scan_cases(sample):
     flags = [(False, False), (True, False), (False, True), (True, True)]
     at = [np.array(1, np.int32), np.array(0, np.int64), np.array(-1, np.int32)]
@@ -155,9 +161,10 @@ def scans():
         Failure((normal(0), np.array(0, np.int32)), "is empty"),
     )
     bad = (
-        Failure((normal(2, 3), np.array(2, np.int32)), r"in the range \[-2, 2\)"),
-        Failure((normal(2, 3), axis(0)), "must be a scalar"),
+        Failure((normal(2, 3), np.array(2, np.int32)), r"in the range \[-2, 2\)", graph=BAD),
+        Failure((normal(2, 3), axis(0)), "must be a scalar", graph=BAD),
     )
+    bad_sums = (Failure((normal(2, 3), normal(2, 3), normal(2), axis(0)), "equal shapes"),)
     return [
         *[Record(n, at, position(f, w), dtypes=(*REALS, "bool") if n == "ArgMax" else REALS, result_dtype="int64", errors=wrong)
           for n, f, w in [("ArgMax", np.argmax, -np.inf), ("ArgMin", np.argmin, np.inf)]],
@@ -168,6 +175,9 @@ def scans():
         Record("CumulativeLogsumexp", scan_cases(normal()), scan_reference(np.logaddexp.accumulate, -np.inf), dtypes=(*FLOATS, *HALVES), errors=bad),
         Record("CumulativeLogsumexp", [case(normal(2, 3), np.array(1, np.int32)), case(normal(2, 3), np.array(0, np.int32), reverse=True)],
                scan_reference(np.logaddexp.accumulate, -np.inf), differentiable=(0,)),
+        Record("PenstockWeighedExponentials", [case(*[normal(2, 3)] * 3, np.array(1, np.int32)), case(*[normal(4)] * 3, np.array(0, np.int64), exclusive=True, reverse=True),
+                                               case(*[normal(0, 2)] * 3, np.array(1, np.int32))],
+               weighed_exponentials, dtypes=(*FLOATS, *HALVES), differentiable=(0, 1, 2), errors=bad_sums),
         Record(".cumsum", [case(normal(3)), case(normal(2, 3), axis=1, exclusive=True, reverse=True)],
                lambda x, axis=0, **k: scan_reference(np.cumsum, 0)(x, axis, **k), s.cumsum, differentiable=(0,)),
     ]  # fmt: skip

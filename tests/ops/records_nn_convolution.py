@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 from tests.ops.harness import FLOATS, Failure, Record, case, normal
 
+from penstock.errors import InvalidArgumentError
 from penstock.ops import nn_conv_ops as n
 from penstock.ops import nn_conv_transpose as t
 
@@ -178,6 +179,7 @@ RECORDS = [
                 (np.int32([2, 5, 4, 2]), FILTER, normal(2, 3, 3, 3)),
                 "out_backprop of shape",
                 {"strides": TWOS, "padding": "SAME"},
+                graph=InvalidArgumentError,
             ),
         ),
     ),

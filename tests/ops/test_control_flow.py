@@ -347,6 +347,12 @@ ONE, YES = np.float32(1), np.True_
         (TypeError, "structure", lambda: tf.cond(tf.constant(YES), lambda: (1, 2), lambda: 2)),
         (ValueError, "None", lambda: tf.cond(tf.constant(YES), lambda: None, lambda: 2)),
         (ValueError, "at least one", lambda: tf.switch_case(tf.constant(1), [])),
+        (ValueError, "at least one", lambda: tf.switch_case(tf.constant(1), None)),
+        (
+            tf.errors.InvalidArgumentError,
+            "must be a scalar, but it has shape",
+            lambda: tf.switch_case(tf.constant([0, 1]), [int, int]),
+        ),
         (ValueError, "contiguous", lambda: tf.switch_case(tf.constant(1), {0: int, 2: int})),
         (TypeError, "integer", lambda: tf.switch_case(tf.constant(1.0), [int])),
         (TypeError, "int64", lambda: tf.switch_case(tf.constant(1, tf.int64), [int])),
@@ -605,3 +611,34 @@ def test_second_derivatives_in_a_graph_need_no_switch():
         (slope,) = tf.gradients(y, x)
         assert session.run(tf.gradients(slope, x), {x: 2.0}) == [12.0]
     v1.experimental.output_all_intermediates(None)
+
+
+INDICES = [[1], [[1]], [1, 0], []]
+
+
+@pytest.mark.parametrize("index", INDICES)
+@pytest.mark.parametrize("shape", [None, "own"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_number_of_a_branch_is_a_scalar(index, shape, compiled):
+    given = tf.constant(index, tf.int32)
+    branches = [lambda: tf.constant(1), lambda: tf.constant(2)]
+    spec = tf.TensorSpec(given.shape if shape else None, tf.int32)
+    chosen = tf.function(
+        lambda i: tf.switch_case(i, branches), input_signature=[spec], jit_compile=compiled
+    )
+    for call in (chosen, lambda i: tf.switch_case(i, branches)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must be a scalar, but it has"):
+            call(given)
+
+
+def test_a_branch_that_is_not_taken_may_choose_by_a_vector():
+    branches = [lambda: tf.constant(1), lambda: tf.constant(2)]
+
+    @tf.function
+    def function(i, wrong):
+        return tf.cond(wrong, lambda: tf.switch_case(i, branches), lambda: 0)
+
+    vector = tf.constant([1, 0])
+    assert int(function(vector, tf.constant(False))) == 0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be a scalar, but it has"):
+        function(vector, tf.constant(True))

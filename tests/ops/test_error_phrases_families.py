@@ -38,7 +38,7 @@ PHRASES = [
             tf.zeros([1, 2, 2, 1]), tf.zeros([1, 1, 1, 1]), [1, 5, 5, 1], 1
         ),
         "Size of out_backprop doesn't match computed: actual = 2, computed = 5",
-        "Size of out_backprop doesn't match computed: actual = 2, computed = 5",
+        None,
     ),
     (
         lambda: tf.nn.erosion2d(IMAGE, tf.zeros([1, 1, 3]), [1] * 4, "SAME", "NHWC", [1] * 4),
@@ -52,7 +52,7 @@ PHRASES = [
     ),
     (
         lambda: tf.nn.max_pool2d(tf.zeros([2, 2, 1]), 2, 1, "VALID"),
-        "Shape must be rank 4 but is rank 3",
+        "tensor_in_shape must have 2 spatial dimensions. 3 0",
         "Shape must be rank 4 but is rank 3",
     ),
     (
@@ -84,7 +84,7 @@ PHRASES = [
     (
         lambda: tf.linalg.set_diag(tf.zeros([3, 3]), two),
         "Either first dimensions of diagonal don't match input.shape[:-2]",
-        "Input shape: [3,3] Diagonal shape: [2]",
+        None,
     ),
     (
         lambda: tf.linalg.band_part(tf.zeros([3, 3]), 5, 0),

@@ -68,3 +68,21 @@ def test_deviations_and_norms_of_what_does_not_vary():
         found = tape.gradient(y, x).numpy()
         assert found[0].tolist() == [0, 0]
         assert np.isnan(found[1:]).all()
+
+
+def test_outputs_of_identity_n_that_nothing_uses_have_gradients_of_zero():
+    x, y, n = tf.constant([1.0, 2.0]), tf.constant([3.0]), tf.constant([1])
+
+    def gradients():
+        with tf.GradientTape() as tape:
+            tape.watch([x, y])
+            first, _, _ = tf.identity_n([x, y, n])
+        return tape.gradient(first, [x, y])
+
+    for way in (gradients, tf.function(gradients)):
+        assert [g.numpy().tolist() for g in way()] == [[1.0, 1.0], [0.0]]
+    with tf.Graph().as_default():
+        a, b = tf.constant(1.0), tf.constant(2.0)
+        given = tf.gradients(tf.identity_n([a, b])[0], [a, b])
+        with tf.compat.v1.Session() as session:
+            assert session.run(given) == [1.0, 0.0]

@@ -152,3 +152,80 @@ def test_lengths_that_differ_have_tensorflows_class():
         call()
     with pytest.raises(ValueError, match=r"same number of rows, got \[2, 3\]"):
         tf.function(call)()
+
+
+def _strict(function, rows):
+    return tf.vectorized_map(function, rows, fallback_to_while_loop=False)
+
+
+def _checked(row):
+    with tf.control_dependencies([tf.debugging.assert_positive(row)]):
+        return row * 2.0
+
+
+ON_HOST = {
+    "assertion": (_checked, X + 10.0),
+    "print": (lambda r: (tf.print(r), r + 1.0)[1], X),
+    "sum": (lambda r: tf.sparse.segment_sum(r, [1, 0], [0, 0]), X),
+    "mean": (lambda r: tf.sparse.segment_mean(r, [1, 0], [0, 0]), X),
+    "root": (lambda r: tf.sparse.segment_sqrt_n(r, [1, 0], [0, 0]), X),
+    "number": (lambda r: tf.sparse.segment_sum(r, [1, 0], [0, 0], num_segments=3), X),
+    "equal": (lambda s: s == "a", tf.constant(["a", "b"])),
+    "differ": (lambda s: tf.not_equal(s, ["a", "b"]), tf.constant(["a", "b"])),
+    "texts": (lambda s: tf.stack([s, s]), tf.constant(["a", "b"])),
+    "poisson": (
+        lambda r: tf.random.stateless_poisson([2], [1, 2], r, tf.int32),
+        tf.constant([1.0, 9.0]),
+    ),
+    "binomial": (
+        lambda r: tf.random.stateless_binomial([2], [1, 2], 5.0, r),
+        tf.constant([0.1, 0.5]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(ON_HOST))
+def test_what_xla_has_no_code_for_is_run_row_by_row(name):
+    function, rows = ON_HOST[name]
+    expected = tf.stack([function(row) for row in tf.unstack(rows)])
+    for way in (_strict, tf.function(_strict)):
+        found = way(function, rows)
+        assert found.dtype is expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_boxes_of_each_row():
+    boxes = tf.constant(
+        [
+            [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.1, 1.0], [2.0, 2.0, 3.0, 3.0]],
+            [[0.0, 0.0, 1.0, 1.0], [0.0, 3.0, 1.0, 4.0], [2.0, 2.0, 3.0, 3.0]],
+        ]
+    )
+    scores = tf.constant([[0.9, 0.8, 0.7], [0.1, 0.5, 0.9]])
+
+    def choose(row):
+        return tf.image.non_max_suppression_padded(*row, 3, pad_to_max_output_size=True)
+
+    chosen, count = _strict(choose, (boxes, scores))
+    assert chosen.numpy().tolist() == [[0, 2, 0], [2, 1, 0]]
+    assert count.numpy().tolist() == [2, 3]
+
+
+def test_a_row_that_fails_an_assertion():
+    for way in (_strict, tf.function(_strict)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="x > 0 did not hold"):
+            way(_checked, tf.constant([[1.0], [-1.0]]))
+
+
+def test_gradients_of_rows_on_the_host():
+    with tf.GradientTape() as tape:
+        x = tf.constant(X)
+        tape.watch(x)
+        y = _strict(lambda r: tf.sparse.segment_sum(r * r, [1, 0], [0, 0]), x)
+    np.testing.assert_array_equal(tape.gradient(y, x), 2.0 * X)
+
+
+@pytest.mark.parametrize("function", [tf.strings.length, lambda s: tf.strings.join([s, "x"])])
+def test_work_on_texts_is_refused(function):
+    with pytest.raises(ValueError, match="expected operations that can be vectorised"):
+        _strict(function, tf.constant(["a", "b"]))

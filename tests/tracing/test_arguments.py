@@ -220,9 +220,8 @@ def test_the_number_of_values_of_ragged_and_sparse_tensors_is_open():
     assert shapes == [([None, 2], [None])]
 
 
-@pytest.mark.parametrize("reduce_retracing", [False, True])
-def test_the_shape_of_a_sparse_tensor_is_that_of_its_trace(reduce_retracing):
-    @tf.function(reduce_retracing=reduce_retracing)
+def test_the_shape_of_a_sparse_tensor_is_that_of_its_trace():
+    @tf.function
     def mean(x):
         return tf.sparse.reduce_sum(x) / tf.cast(x.shape[0], tf.float32), tf.sparse.to_dense(x)
 

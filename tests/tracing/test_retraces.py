@@ -4,6 +4,7 @@ import gc
 import logging
 import weakref
 
+import numpy as np
 import pytest
 
 import penstock as tf
@@ -322,3 +323,38 @@ def test_a_thousand_retraces_keep_memory_flat(monkeypatch) -> None:
     assert graphs() == before
     assert len(function._traces.known) <= 8 * 16 + 1
     assert isinstance(function, Function)
+
+
+def test_relaxed_traces_have_sparse_tensors_of_open_shape() -> None:
+    shapes = []
+
+    @tf.function(reduce_retracing=True)
+    def total(value, scale):
+        shapes.append(value.shape.as_list())
+        dense = tf.sparse.to_dense(value)
+        return tf.reduce_sum(dense) * scale, tf.shape(dense)
+
+    def sparse(rows, columns):
+        return tf.SparseTensor([[0, 0], [rows - 1, columns - 1]], [1.0, 2.0], [rows, columns])
+
+    for rows, columns in [(3, 4), (3, 5), (3, 6), (4, 7), (5, 8)]:
+        found, sizes = total(sparse(rows, columns), tf.constant(2.0))
+        assert (float(found), sizes.numpy().tolist()) == (6.0, [rows, columns])
+    assert shapes == [[3, 4], [3, None], [None, None]]
+
+
+def test_relaxed_traces_tell_several_sparse_tensors_apart() -> None:
+    shapes = []
+
+    @tf.function(reduce_retracing=True)
+    def product(pair, *, last):
+        shapes.append([v.shape.as_list() for v in (*pair, last)])
+        return [tf.shape(tf.sparse.to_dense(v)) for v in (*pair, last)]
+
+    def sparse(*sizes):
+        return tf.SparseTensor(np.zeros((1, len(sizes)), np.int64), [1.0], sizes)
+
+    for size in (2, 3, 4):
+        found = product([sparse(7), sparse(size, 5)], last=sparse(6, size))
+        assert [f.numpy().tolist() for f in found] == [[7], [size, 5], [6, size]]
+    assert shapes == [[[7], [2, 5], [6, 2]], [[7], [None, 5], [6, None]]]

@@ -1,5 +1,7 @@
 """Names of TensorSpecs: which trace serves them, and where they are seen."""
 
+import pytest
+
 import penstock as tf
 
 SPEC = tf.TensorSpec
@@ -66,3 +68,39 @@ def test_a_signature_shows_the_names_that_were_given():
     signed = tf.function(lambda a: a, input_signature=[SPEC([2], name="q")])
     assert "name='q'" in str(signed.get_concrete_function())
     assert "name='q'" in str(signed.function_type)
+
+
+SCALAR = tf.TensorSpec([], tf.float32)
+
+
+def test_flat_tensors_are_named_as_the_inputs_are():
+    """Those of one argument by numbers, and never two of one name."""
+
+    @tf.function
+    def nested(x, x_1):
+        return x["a"] - x["b"][0] * x_1
+
+    concrete = nested.get_concrete_function({"a": SCALAR, "b": [SCALAR]}, SCALAR)
+    assert [t.name for t in concrete.inputs] == ["x:0", "x_1:0", "x_1_1:0"]
+    given = {name: tf.constant(v) for name, v in [("x", 1.0), ("x_1", 2.0), ("x_1_1", 3.0)]}
+    assert float(concrete(**given)) == -5.0
+    with pytest.raises(TypeError, match="missing required arguments: x_1_1"):
+        concrete(x=given["x"], x_1=given["x_1"])
+
+
+def test_flat_tensors_of_composites_and_of_equal_names():
+    @tf.function
+    def values(t):
+        return t.values
+
+    concrete = values.get_concrete_function(tf.RaggedTensorSpec([None, None], tf.float32))
+    found = concrete(t=tf.constant([1.0]), t_1=tf.constant([0, 1], tf.int64))
+    assert found.numpy().tolist() == [1.0]
+
+    @tf.function
+    def difference(x):
+        return x["a"] - x["b"]
+
+    named = tf.TensorSpec([], tf.float32, name="foo")
+    concrete = difference.get_concrete_function({"a": named, "b": named})
+    assert float(concrete(foo=tf.constant(1.0), foo_1=tf.constant(3.0))) == -2.0

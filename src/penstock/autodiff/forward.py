@@ -127,8 +127,7 @@ class ForwardAccumulator:
                 self._set(output, tangent)
 
     def _push(self, record: Record, reverse: Any) -> list[Any]:
-        seed = "OnesLike" if record.op_def.gradient_takes_logarithms else "ZerosLike"
-        upstream = [execute(seed, (o,)) if is_trainable(o) else None for o in record.outputs]
+        upstream = [execute("ZerosLike", (o,)) if is_trainable(o) else None for o in record.outputs]
         watched = [u for u in upstream if u is not None]
         with GradientTape() as tape:
             tape.watch(watched)

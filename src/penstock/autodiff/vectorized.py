@@ -27,9 +27,21 @@ from penstock.ops.bodies import BodyGraph, note_uses, share_captures, trace
 from penstock.ops.functional_loops import map_fn
 from penstock.ops.vectorized import VECTORIZED_CALL
 from penstock.runtime import plan as _plan  # noqa: F401  registers the operation's kernels
-from penstock.runtime.bodies import compiles_inside
+from penstock.runtime.bodies import compiles_inside, kept_on_host
+from penstock.runtime.draws import draws
 from penstock.types import dtypes as dt
 from penstock.util import nest
+
+# Operations that XLA has no code for, and that TensorFlow takes: the host runs such bodies on each
+# row. Text is moved and compared.
+ROW_BY_ROW = frozenset(
+    """Assert PrintV2 StringFormat PenstockNonMaxSuppressionOfBatches SparseSegmentSum
+    SparseSegmentMean SparseSegmentSqrtN SparseSegmentSumWithNumSegments
+    SparseSegmentMeanWithNumSegments SparseSegmentSqrtNWithNumSegments SparseSegmentSumGrad
+    SparseSegmentMeanGrad SparseSegmentSqrtNGrad StatelessRandomPoisson StatelessRandomBinomial
+    Identity IdentityN StopGradient Snapshot Reshape ExpandDims Squeeze Pack Unpack ConcatV2
+    GatherV2 GatherNd Slice StridedSlice Tile Transpose BroadcastTo Fill SelectV2 Split""".split()
+)
 
 
 def vectorized_map(
@@ -41,7 +53,7 @@ def vectorized_map(
       fn: takes a row, in the structure of `elems`; returns a nest of tensors and None.
       elems: a nest of tensors [N, ...]; those with one row are given to every call.
       fallback_to_while_loop: whether to call `fn` row by row (`tf.map_fn`) when it holds an
-        operation that cannot be vectorised: random numbers, writes to variables, strings.
+        operation that cannot be vectorised: random numbers, writes to variables, work on strings.
       warn: whether to warn then.
 
     Returns:
@@ -118,8 +130,9 @@ def _rows(fn: Any, elems: Any, flat: Sequence[Any]) -> tuple["_RowGraph", Any, l
     result = trace(graph, lambda: fn(packed))
     captured = share_captures([graph], len(places))
     body = CallBody(graph.name, graph)
-    if any(t.dtype in (dt.resource, dt.variant) for t in captured) or not compiles_inside(
-        body, "CPU"
+    if any(t.dtype in (dt.resource, dt.variant) for t in captured) or not (
+        compiles_inside(body, "CPU")
+        or (kept_on_host(body, "CPU") <= ROW_BY_ROW and not draws(body))
     ):
         return graph, result, None
     graph.note()

@@ -293,7 +293,7 @@ def walk(
 
 
 ACCEPTS_NONE = frozenset({
-    "PartitionedCall", "StatefulPartitionedCall", "IdentityN", "SoftmaxCrossEntropyWithLogits",
+    "PartitionedCall", "StatefulPartitionedCall", "SoftmaxCrossEntropyWithLogits",
     "SparseSoftmaxCrossEntropyWithLogits", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3",
     "If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile",
     "Switch", "RefSwitch", "Merge", "RefMerge", "Exit", "RefExit",

@@ -438,9 +438,44 @@ def validate(prepared: PreparedOp, arrays: Sequence[Any]) -> None:
     if _is_known(prepared, key, arrays):
         return
     inputs = _RuleInputs(prepared, arrays)
-    context = ShapeContext(
-        op.name,
-        key[: len(arrays)],
+    try:
+        op.shape_rule(_context(prepared, key[: len(arrays)], inputs))  # type: ignore[misc]
+    except (ValueError, TypeError) as problem:
+        raise errors.InvalidArgumentError(
+            None, None, f"{problem} [Op:{op.name}]{at_user_line()}"
+        ) from None
+    if not inputs.uses_values:
+        _remember(prepared, key, arrays, inputs.read)
+
+
+def refusal(prepared: PreparedOp, arrays: Sequence[Any]) -> str:
+    """What the shape rule has against inputs that are traced; empty where it allows them.
+
+    Compiled kernels check nothing: what a graph could not know of shapes and values, and what it
+    left to the step, shows here.
+    """
+    if prepared.op.shape_rule is None or prepared.op.calls:  # those look at their bodies themselves
+        return ""
+    shapes = tuple([_traced_shape(a) for a in arrays])
+    context = _context(prepared, shapes, _RuleInputs(prepared, arrays))
+    try:
+        prepared.op.shape_rule(context)
+    except (ValueError, TypeError) as problem:
+        return str(problem)
+    return ""
+
+
+def _traced_shape(array: Any) -> Dims:
+    """The shape of a traced array; sizes that an export leaves open are unknown."""
+    if not isinstance(array, (np.ndarray, np.generic, jax.Array)):
+        return ()  # a handle or a list
+    return tuple([n if isinstance(n, int) else None for n in array.shape])
+
+
+def _context(prepared: PreparedOp, shapes: tuple[Dims, ...], inputs: "_RuleInputs") -> ShapeContext:
+    return ShapeContext(
+        prepared.op.name,
+        shapes,
         prepared.in_dtypes,
         prepared.attrs,
         inputs.constant,
@@ -448,14 +483,6 @@ def validate(prepared: PreparedOp, arrays: Sequence[Any]) -> None:
         inputs.variable_shape,
         running=True,
     )
-    try:
-        op.shape_rule(context)  # type: ignore[misc]
-    except (ValueError, TypeError) as problem:
-        raise errors.InvalidArgumentError(
-            None, None, f"{problem} [Op:{op.name}]{at_user_line()}"
-        ) from None
-    if not inputs.uses_values:
-        _remember(prepared, key, arrays, inputs.read)
 
 
 def _remember(

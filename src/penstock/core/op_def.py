@@ -113,7 +113,7 @@ class OpDef:
 
     __slots__ = (
         "attrs", "calls", "doc", "effect_rule", "effects", "fallible", "float_attrs",
-        "gradient_function", "gradient_reason", "gradient_refused", "gradient_takes_logarithms",
+        "gradient_function", "gradient_reason", "gradient_refused",
         "host_checks",
         "host_inputs", "inputs", "name", "numbers", "outputs", "prepared", "shape_rule",
         "single_inputs", "stateful", "step_input", "text", "type_attrs",
@@ -150,7 +150,6 @@ class OpDef:
         self.gradient_function: Callable[..., Any] | None = None
         self.gradient_reason: str | None = None
         self.gradient_refused = False  # whether asking for one is an error
-        self.gradient_takes_logarithms = False  # of gradients, so those of zero have no slope
         self.prepared: dict[Any, Any] = {}  # eager dispatch: (dtypes, attrs) -> PreparedOp
         self.numbers: dict[Any, Any] = {}  # (dtypes, classes) of inputs -> how numbers convert
         self.calls = False  # whether an attribute names a function that the operation runs

@@ -18,6 +18,18 @@ from penstock.types.dtypes import DType
 Sentence = Callable[[], str]  # made only where there is an error
 
 
+class LeftToTheStepError(ValueError):
+    """Inputs that a graph may hold: the step that runs the operation refuses them.
+
+    Attributes:
+      known: the shape of the output as far as it is known all the same.
+    """
+
+    def __init__(self, message: str, known: Dims) -> None:
+        super().__init__(message)
+        self.known = known
+
+
 class ShapeContext:
     """Input shapes, known input values and attributes of one operation."""
 
@@ -82,6 +94,27 @@ class ShapeContext:
                 )
         return None if given == () else self._shape_values(index)
 
+    def sizes(self, index: int) -> Dims:
+        """Flat input `index` read as the sizes of an output, as far as known.
+
+        Raises:
+          ValueError: building a graph of sizes below -1.
+          LeftToTheStepError: a size is negative, which only a step refuses.
+        """
+        value = self.constant(index)
+        given = [] if value is None else value.reshape(-1).tolist()
+        if min(given, default=0) < 0:
+            self._refuse_sizes(given)
+        return self.shape_value(index)
+
+    def _refuse_sizes(self, given: Sequence[int]) -> NoReturn:
+        least = next((n for n in given if n < -1), None)
+        if least is not None and not self.running:
+            self.fail("sizes >= 0", f"{given}: Invalid value in tensor used for shape: {least}")
+        fact = f"Dimension {next(n for n in given if n < 0)} must be >= 0"
+        known = tuple([None if n < 0 else n for n in given])
+        self.fail_at_step("dimensions >= 0", f"{given}: {fact}", known=known)
+
     def variable_shape(self, index: int) -> Dims:
         """The static shape of the variable whose handle is flat input `index`."""
         return self._handles(index)
@@ -105,6 +138,21 @@ class ShapeContext:
             f"{self.op_name}: expected {expected}, got {got}." + (f" {fix}" if fix else "")
         )
 
+    def fail_at_step(self, expected: str, got: str, fix: str = "", known: Dims = None) -> NoReturn:
+        """Refuses inputs that TensorFlow lets into a graph: there only a step refuses them.
+
+        Args:
+          expected: what the rule wants.
+          got: what came.
+          fix: a sentence that says what to do.
+          known: the shape of the output in such a graph, as far as it is known.
+
+        Raises:
+          LeftToTheStepError: always.
+        """
+        text = f"{self.op_name}: expected {expected}, got {got}." + (f" {fix}" if fix else "")
+        raise LeftToTheStepError(text, known)
+
     def refuse(self, sentence: str) -> NoReturn:
         """Refuses the inputs in one sentence, which says what was expected and came.
 
@@ -112,6 +160,10 @@ class ShapeContext:
           ValueError: always.
         """
         raise ValueError(f"{self.op_name}: {sentence}.")
+
+    def bracketed(self, sentence: str, index: int) -> str:
+        """A sentence with the shape of an input in the place of `{}`, as TensorFlow writes it."""
+        return sentence.format(d.bracketed(self.shapes[index]))
 
     def says(self, kernel: str, graph: str) -> str:
         """The sentence that programs know an error by: a kernel's, or that of building a graph."""
@@ -143,7 +195,8 @@ class ShapeContext:
     def number(self, index: int, name: str) -> None:
         """Refuses an input that is no number; eager kernels take a vector of one for it too."""
         if not (self.running and self.shapes[index] == (1,)):
-            self.rank(index, 0, name)
+            said = f"{name} must be a scalar, not shape {{}}"
+            self.rank(index, 0, name, lambda: self.bracketed(said, index))
 
     def rank_at_least(
         self, index: int, expected: int, name: str = "", kernel: Sentence = str

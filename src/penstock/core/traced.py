@@ -19,10 +19,12 @@ from penstock.core.lazy import jnp
 class NotStatic(Exception):
     """An operation needs a value while it is traced that is known only when the region runs.
 
+    Or it takes what it refuses: only the host says so, where a step reaches it.
+
     Attributes:
       key: the operation.
       needs: of a conditional or loop, which of its inputs must be known; None where it is not
-        known which, and for other operations.
+        known which, and for other operations. Empty where no value helps.
     """
 
     def __init__(self, key: Any, what: str, needs: set[int] | None = None) -> None:

@@ -25,6 +25,7 @@ class CallBody:
         "_effects",
         "attributes",
         "backward",
+        "compiles",
         "control_outputs",
         "draws",
         "graph",
@@ -58,6 +59,7 @@ class CallBody:
         self.plan: Any = None  # the runtime's plan for eager calls
         self.plans: dict[str, Any] = {}  # those of iterators, by the type of the device
         self.traced: Any = None  # the runtime's nodes, for use inside compiled regions
+        self.compiles: tuple[str, bool] | None = None  # a device, whether it may there
         self._effects: tuple[dict[int, str], bool] | None = None
 
     @property

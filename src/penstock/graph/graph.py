@@ -15,14 +15,14 @@ from penstock.core import attributes, context
 from penstock.core.arrays import HashableArray
 from penstock.core.composite import CompositeTensor, IndexedSlices
 from penstock.core.op_def import OpDef, lookup
-from penstock.core.shapes import ShapeContext
+from penstock.core.shapes import LeftToTheStepError, ShapeContext
 from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.core.tensor import EagerTensor, Tensor, host_array
 from penstock.graph import graph_def, printer, verify
 from penstock.graph.computed_values import known_shape, known_value
 from penstock.graph.graph_collections import GraphCollections
 from penstock.graph.handles import check_variable_dtypes, handle_dims, set_handle_data
-from penstock.graph.operation import Operation
+from penstock.graph.operation import Operation, RefusedShapes
 from penstock.graph.scopes import GraphScopes, as_name, check_node_name, control_inputs
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -157,6 +157,8 @@ class Graph(GraphScopes, GraphCollections):
         try:
             check_variable_dtypes(op, tensors, attrs)
             result = op.shape_rule(shape_context)
+        except LeftToTheStepError as problem:
+            return RefusedShapes((problem.known,) * count, str(problem))
         except (ValueError, TypeError) as problem:  # NumPy's, of a vector that should be a number
             where = f" at {frames[-1].file}:{frames[-1].line}" if frames else ""
             inputs = ", ".join(f"{t.name} {t.dtype.name}{t.shape}" for t in tensors)

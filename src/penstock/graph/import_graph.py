@@ -37,7 +37,7 @@ from penstock.graph.import_nodes import (
     parse_edge,
     read_nodes,
 )
-from penstock.graph.operation import Operation
+from penstock.graph.operation import Operation, RefusedShapes
 from penstock.graph.superseded import definition_in_place, moving_handles
 from penstock.types import dims as d
 from penstock.types.dtypes import DType
@@ -434,7 +434,7 @@ class Importer:
         attrs: dict[str, Any],
         count: int,
         name: str,
-    ) -> list[d.Dims]:
+    ) -> Sequence[d.Dims]:
         try:
             found = self.graph.infer_shapes(op, tensors, attrs, count, name, self.frames)
         except ValueError:
@@ -448,7 +448,8 @@ class Importer:
         old = self.message.versions.producer < SCALAR_MEANS_UNKNOWN
         if old and node.message.op == "Placeholder" and shapes == [()]:  # PlaceholderV2 knew it
             shapes = [None]
-        return _refined(node, shapes, name)
+        shapes = _refined(node, shapes, name)
+        return RefusedShapes(shapes, found.why) if isinstance(found, RefusedShapes) else shapes
 
     # ---- afterwards ------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """`Operation`: one use of an OpDef in a Graph."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from penstock import proto
 from penstock.core.op_def import OpDef
@@ -15,6 +15,22 @@ if TYPE_CHECKING:
     from penstock.graph.graph import Graph
 
 
+class RefusedShapes(tuple[Dims, ...]):
+    """The shapes of an operation whose inputs a step refuses, as far as they are known.
+
+    Attributes:
+      why: what is wrong with the inputs.
+    """
+
+    why: str
+
+    def __new__(cls, shapes: Iterable[Dims], why: str) -> Self:
+        """These shapes, refused because of `why`."""
+        made = super().__new__(cls, shapes)
+        made.why = why
+        return made
+
+
 class Operation:
     """A node of a graph: kind of operation, name, inputs, attributes, device, control inputs."""
 
@@ -22,6 +38,7 @@ class Operation:
         "__dict__",  # programs hang things of their own on operations
         "__weakref__", "_control_inputs", "_device", "_id", "_inputs", "_outputs", "attrs",
         "frames", "graph", "input_counts", "name", "op_def", "original_name",
+        "refused",
     )  # fmt: skip
 
     def __init__(
@@ -47,6 +64,7 @@ class Operation:
         self._control_inputs = control_inputs
         self._device = device
         self.frames = frames
+        self.refused = shapes.why if isinstance(shapes, RefusedShapes) else ""
         self._id = -1
         self._outputs = tuple(
             SymbolicTensor(self, i, t, s)

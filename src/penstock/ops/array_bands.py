@@ -34,7 +34,11 @@ BAND = (
 def _band_shape(c: ShapeContext) -> Dims:
     c.rank(1, 0, "num_lower")
     c.rank(2, 0, "num_upper")
-    return c.rank_at_least(0, 2, "input")
+    dims = c.shape(0)
+    if dims is not None and len(dims) < 2:
+        fact = f"input must be at least 2-dim, received shape: {d.bracketed(dims)}"
+        c.fail_at_step("matrices", f"shape {d.text(dims)}: {fact}", known=dims)
+    return dims
 
 
 MATRIX_BAND_PART = define_op(

@@ -141,7 +141,10 @@ def reshape_shape(c: ShapeContext) -> Dims:
         return _reshape_partial(c, wanted, d.num_elements(dims))
     if (value < -1).any() or (value == -1).sum() > 1:
         fact = _wrong_sizes(value.reshape(-1).tolist(), c.running)
-        c.fail("sizes >= 0 and at most one -1", f"shape {value.tolist()}: {fact}")
+        expected, got = "sizes >= 0 and at most one -1", f"shape {value.tolist()}: {fact}"
+        if (value < -1).any():
+            c.fail(expected, got)
+        c.fail_at_step(expected, got, known=(None,) * value.size)
     total = d.num_elements(dims)
     known = int(np.prod([n for n in wanted if n is not None], dtype=np.int64))
     if None not in wanted:

@@ -6,6 +6,7 @@ where each stored element belongs; kernels of all three operations (matrix from 
 of a matrix, setting them) gather or scatter by it.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from penstock.types.dims import Dims
 Array = Any
 ALIGN = "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'"
 OLD_ALIGN = "LEFT_LEFT"
+
+_LOW = "{} must be at least {}-dim, received shape: {{}}"
 
 
 def _bounds(k: Array) -> tuple[int, int]:
@@ -103,7 +106,7 @@ def _matrix_size(
 
 def _diag_shape(c: ShapeContext) -> Dims:
     diag, k, rows, cols = (
-        c.rank_at_least(0, 1, "diagonal"),
+        c.rank_at_least(0, 1, "diagonal", partial(c.bracketed, _LOW.format("diagonal", 1), 0)),
         c.constant(1),
         c.constant(2),
         c.constant(3),
@@ -216,7 +219,8 @@ def _matrix_diag_v1_gradient(op: Any, grad: Any) -> Any:
 
 
 def _diag_part_shape(c: ShapeContext) -> Dims:
-    dims, k = c.rank_at_least(0, 2, "input"), c.constant(1)
+    dims = c.rank_at_least(0, 2, "input", partial(c.bracketed, _LOW.format("input", 2), 0))
+    k = c.constant(1)
     if dims is None or k is None:
         return None
     low, high = _check_k(c, k, dims[-2], dims[-1])
@@ -297,7 +301,9 @@ def _set_shape(c: ShapeContext) -> Dims:
     dims, diag = c.rank_at_least(0, 2, "input"), c.rank_at_least(1, 1, "diagonal")
     k = c.constant(2) if len(c) > 2 else np.zeros((), np.int32)
     one = c.shape(2) == () if k is None else k.min() == k.max()
-    if one and diag is not None:
+    _check_diagonal_rank(c, dims, diag, one, k is not None)
+    full = dims is not None and k is not None and None not in dims[-2:]
+    if one and diag is not None and not full:  # a step compares the batches of full shapes
         dims = c.merge(dims, (*diag[:-1], None, None))
     if dims is None or diag is None or k is None or None in dims[-2:]:
         return dims
@@ -309,12 +315,24 @@ def _set_shape(c: ShapeContext) -> Dims:
         what = "The number of diagonals is not that of k"
         if not many:
             what = "Either first dimensions of diagonal don't match input.shape[:-2], or no length"
-        c.fail(
-            f"a diagonal of shape {d.text(wanted)}",
-            f"shape {d.text(diag)}: {what}. Input shape:"
-            f" {d.bracketed(dims)} Diagonal shape: {d.bracketed(diag)}",
-        )
+        expected = f"a diagonal of shape {d.text(wanted)}"
+        got = f"shape {d.text(diag)}: {what}. Input shape:"
+        got += f" {d.bracketed(dims)} Diagonal shape: {d.bracketed(diag)}"
+        if len(c) == 2 and wanted[-1] != diag[-1]:  # graphs of the first version hold no others
+            length_fact = f": Dimensions must be equal, but are {wanted[-1]} and {diag[-1]}"
+            c.fail(expected, got + c.says("", length_fact))
+        c.fail_at_step(expected, got, known=dims)
     return dims
+
+
+def _check_diagonal_rank(c: ShapeContext, dims: Dims, diag: Dims, one: bool, many: bool) -> None:
+    """Refuses, while a graph is built, a diagonal of another rank than one or many need."""
+    if dims is None or diag is None or c.running or not (one or many):
+        return
+    wanted = len(dims) - one
+    if len(diag) != wanted:
+        fact = f"Shape must be rank {wanted} but is rank {len(diag)}"
+        c.fail(f"a diagonal of rank {wanted}", f"shape {d.text(diag)}: {fact}")
 
 
 MATRIX_SET_DIAG_V3 = define_op(

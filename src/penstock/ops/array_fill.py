@@ -47,8 +47,12 @@ def _fill_shape(c: ShapeContext) -> Dims:
     else:
         c.rank(0, 1, "dims")
     if value is not None and (value < 0).any():
-        least = f"Dimension {value.min()}" if c.running else "Fill dimensions"
-        c.fail("sizes >= 0", f"dims {value.tolist()}: {least} must be >= 0")
+        low = int(value.min())
+        graph = "Fill dimensions must be >= 0"
+        if low < -1:
+            graph = f"Invalid value in tensor used for shape: {low}"
+        known = c.says(f"Dimension {low} must be >= 0", graph)
+        c.fail("sizes >= 0", f"dims {value.tolist()}: {known}")
     return tuple(value.tolist()) if c.running and value is not None else c.shape_value(0)
 
 
@@ -148,6 +152,10 @@ def _empty(xp: Any, shape: Array, *, dtype: DType) -> Array:
 
 def _one_hot_shape(c: ShapeContext) -> Dims:
     dims, depth = c.shape(0), c.constant(1)
+    given = c.shape(1)
+    if given is not None and given != () and (c.running or depth is None):
+        fact = f"depth must be a scalar, but got: {d.bracketed(given)}"
+        c.fail_at_step("a scalar depth", f"shape {d.text(given)}: {fact}")
     for index, name in ((1, "depth"), (2, "on_value"), (3, "off_value")):
         c.rank(index, 0, name)
     if depth is not None and depth < 0:
@@ -155,13 +163,16 @@ def _one_hot_shape(c: ShapeContext) -> Dims:
         if c.running:
             fact = "depth must be non-negative, got:"
         c.fail("a depth >= 0", f"{int(depth)}: {fact} {int(depth)}")
+    axis = c.attr("axis")
+    if axis < -1 and not c.running:
+        c.fail("an axis >= -1", f"{axis}: axis must be >= -1")
     if dims is None:
         return None
-    axis = c.attr("axis")
     if not -1 <= axis <= len(dims):
-        c.fail(
+        c.fail_at_step(
             f"an axis in [-1, {len(dims)}]",
             f"{axis}: Expected axis to be -1 or between [0, {len(dims) + 1}). But received: {axis}",
+            known=(None,) * (len(dims) + 1),
         )
     axis = len(dims) if axis == -1 else axis
     return (*dims[:axis], None if depth is None else int(depth), *dims[axis:])

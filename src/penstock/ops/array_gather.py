@@ -95,7 +95,13 @@ def _gather_v2_shape(c: ShapeContext) -> Dims:
     axis = c.axis(given, rank, known=lambda: low_rank(given, rank))
     if batch > axis:
         c.fail(f"batch_dims <= axis ({axis})", f"{batch}")
-    head = c.merge(params[:batch], indices[:batch], lambda: _unlike(params, indices, batch))
+    if not d.compatible(params[:batch], indices[:batch]):
+        c.fail_at_step(
+            "equal batches",
+            f"{d.text(params)} and {d.text(indices)}: {_unlike(params, indices, batch)}",
+            known=(None,) * (len(params) + len(indices) - 1 - batch),
+        )
+    head = c.merge(params[:batch], indices[:batch])
     return (*head, *params[batch:axis], *indices[batch:], *params[axis + 1 :])  # type: ignore[misc]
 
 

@@ -443,6 +443,7 @@ def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Any:
 
     Raises:
       RuntimeError: operations run eagerly.
+      ValueError: their shapes differ, or are not known when the graph is built.
     """
     first = convert_to_tensor(values[0])
     if isinstance(first, EagerTensor):
@@ -450,4 +451,5 @@ def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Any:
             "tf.parallel_stack() is not compatible with eager execution. Use tf.stack."
         )
     parts = [expand_dims(v, 0) for v in values]
-    return execute(PARALLEL_CONCAT, (parts,), {"shape": (len(parts), *first.dims)}, name)
+    shape = None if first.dims is None else (len(parts), *first.dims)
+    return execute(PARALLEL_CONCAT, (parts,), {"shape": shape}, name)

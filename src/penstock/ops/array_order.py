@@ -1,6 +1,5 @@
 """The same elements in another order: transpose, reverse, roll, and permutations."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -60,9 +59,10 @@ def _transpose_shape(c: ShapeContext) -> Dims:
     missing = [i for i in range(rank) if i not in order]
     if missing:
         listed = ",".join(map(str, perm.tolist()))
-        c.fail(
+        c.fail_at_step(
             f"a permutation of {list(range(rank))}",
             f"{perm.tolist()}: {missing[0]} is missing from {{{listed}}}",
+            known=(None,) * rank,
         )
     return tuple(dims[p] for p in order)
 
@@ -113,7 +113,7 @@ def _conjugate_gradient(op: Any, grad: Any) -> list[Any]:
 
 INVERT_PERMUTATION = define_op(
     "InvertPermutation(x: T; T: {int32, int64} = int32) -> y: T",
-    shape=lambda c: c.rank(0, 1, "x"),
+    shape=lambda c: c.rank(0, 1, "x", lambda: "invert_permutation expects a 1D vector"),
     doc="The permutation that undoes another: y[x[i]] = i.",
     fallible=True,
 ).not_differentiable("a permutation is made of integers")
@@ -170,7 +170,7 @@ ORDERED = (
 
 def _reverse_shape(c: ShapeContext) -> Dims:
     dims, axes = c.shape(0), c.constant(1)
-    c.rank(1, 1, "axis")
+    c.rank(1, 1, "axis", lambda: f"'dims' must be 1-dimension, not {len(c.shape(1) or ())}")
     if dims is not None and axes is not None:
         last = len(dims) - 1
         chosen = [
@@ -329,7 +329,12 @@ def _roll_shape(c: ShapeContext) -> Dims:
         c.merge(shift, axis, lambda: "shift and axis must have the same size")
     if dims is not None and value is not None:
         for a in value.reshape(-1):
-            c.axis(int(a), len(dims), known=partial(str.format, "axis {} is out of range", a))
+            if not -len(dims) <= a < len(dims):
+                c.fail_at_step(
+                    f"an axis in [{-len(dims)}, {len(dims)})",
+                    f"{a}: axis {a} is out of range",
+                    known=dims,
+                )
     return dims
 
 

@@ -35,7 +35,9 @@ def _paddings(c: ShapeContext) -> tuple[Dims, Any]:
     """The input's shape as far as paddings tell it, and the known paddings."""
     dims, pads, value = c.shape(0), _matrix(c), c.constant(1)
     if pads is not None and pads[1] not in (2, None):
-        c.fail("paddings of shape [rank, 2]", f"shape {d.text(pads)}")
+        kernel = f"paddings must be a matrix with 2 columns: {d.bracketed(pads)}"
+        known = c.says(kernel, f"Dimension must be 2 but is {pads[1]}")
+        c.fail("paddings of shape [rank, 2]", f"shape {d.text(pads)}: {known}")
     if dims is None:
         dims = None if pads is None or pads[0] is None else (None,) * pads[0]
     elif pads is not None and pads[0] not in (None, len(dims)):
@@ -167,9 +169,10 @@ def _mirror_shape(c: ShapeContext) -> Dims:
     offset = 1 if c.attr("mode") == "REFLECT" else 0
     for i, (n, pad) in enumerate(zip(dims, value.tolist(), strict=True)):
         if n is not None and max(pad) > n - offset:
-            c.fail(
+            c.fail_at_step(
                 f"paddings at most {n - offset} for axis {i} of size {n} in mode {c.attr('mode')}",
                 f"{pad}: paddings must be {_NO_MORE[offset].format(*pad, n)}",
+                known=result,
             )
     return result
 

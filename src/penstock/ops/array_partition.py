@@ -4,6 +4,7 @@ The sizes of what comes out depend on the data, so there are host kernels only; 
 are put together at places that are known while compiling.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -110,13 +111,22 @@ def _stitch_shape(c: ShapeContext) -> Dims:
             data,
             indices,
         )
-        tail = c.merge(tail, data[len(indices) :])
+        tail = c.merge(tail, data[len(indices) :], partial(_other_tail, c, i))
     if tail is None:
         return None
     size = None
     if all(k is not None for k in known):
         size = 1 + max((int(k.max()) for k in known if k.size), default=-1)
     return (size, *tail)
+
+
+def _other_tail(c: ShapeContext, number: int) -> str:
+    """What a kernel says of rows of another shape than the first ones have."""
+    count, places = c.attr("N"), (0, number)
+    data = [f"data[{i}].shape = {d.bracketed(c.shape(count + i))}" for i in places]
+    indices = [f"indices[{i}].shape = {d.bracketed(c.shape(i))}" for i in places]
+    wanted = " = ".join(f"data[{i}].shape[{len(c.shape(i) or ())}:]" for i in places)
+    return f"Need {wanted}, got {', '.join([*data, *indices])}"
 
 
 def _stitched_size(indices: list[Array]) -> int:

@@ -18,7 +18,7 @@ from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
-from penstock.core.shapes import ShapeContext
+from penstock.core.shapes import LeftToTheStepError, ShapeContext
 from penstock.ops import positions
 from penstock.ops.array_basics import shape_of
 from penstock.ops.array_gather import (
@@ -82,10 +82,13 @@ def _mismatch(c: ShapeContext, target: Any, indices: Any, updates: Any) -> str:
 
 
 def _scatter_nd_shape(c: ShapeContext) -> Dims:
-    wanted, value = c.shape_value(2), c.constant(2)
-    if value is not None and (value < 0).any():
-        c.fail("a shape of sizes >= 0", f"{value.tolist()}")
+    try:
+        wanted, late = c.sizes(2), None
+    except LeftToTheStepError as problem:
+        wanted, late = problem.known, problem
     _check_updates(c, wanted, c.shape(0), c.shape(1))
+    if late is not None:
+        raise late
     return wanted
 
 

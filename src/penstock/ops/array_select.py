@@ -86,10 +86,17 @@ def _unique(x: Array, *, out_idx: Any) -> tuple[Array, Array]:
     return y, index.astype(out_idx.numpy_dtype)
 
 
+def _unique_with_counts_shape(c: ShapeContext) -> list[Dims]:
+    dims = c.shape(0)
+    if dims is not None and len(dims) != 1:
+        c.fail_at_step("a vector", f"shape {d.text(dims)}: unique expects a 1D vector")
+    return [(None,), dims, (None,)]
+
+
 UNIQUE_WITH_COUNTS = define_op(
     "UniqueWithCounts(x: T; T: type, out_idx: {int32, int64} = int32) -> y: T, idx: out_idx, "
     "count: out_idx",
-    shape=lambda c: [(None,), c.rank(0, 1, "x"), (None,)],
+    shape=_unique_with_counts_shape,
     doc=(
         "The distinct elements, for each element the number of its distinct one, and how often "
         "each distinct one occurs."

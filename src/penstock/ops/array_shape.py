@@ -197,7 +197,7 @@ def _ensure_shape_gradient(op: Any, grad: Any) -> Any:
 
 
 def _broadcast_to_shape(c: ShapeContext) -> Dims:
-    dims, wanted = c.shape(0), c.shape_value(1)
+    dims, wanted = c.shape(0), c.sizes(1)
     if wanted is None or dims is None:
         return wanted
     if len(dims) > len(wanted):

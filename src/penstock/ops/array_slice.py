@@ -46,12 +46,13 @@ def _slice_shape(c: ShapeContext) -> Dims:
     if size is None:
         partial = c.shape_value(2)
         return partial if partial is not None and len(partial) == rank else (None,) * rank
-    result: list[int | None] = []
-    for i, n in enumerate(size.tolist()):
-        limit = None if dims is None else dims[i]
-        start = None if begin is None else int(begin[i])
-        result.append(_slice_length(c, i, start, n, limit))
-    return tuple(result)
+    starts = [None] * size.size if begin is None else begin.tolist()
+    limits = (None,) * size.size if dims is None else dims
+    parts = list(zip(starts, size.tolist(), limits, strict=True))
+    result = tuple([_slice_length(c, axis, *part) for axis, part in enumerate(parts)])
+    for axis, part in enumerate(parts):
+        _check_part(c, axis, *part, result)
+    return result
 
 
 def _slice_fact(c: ShapeContext, rank: int | None) -> str:
@@ -69,20 +70,34 @@ def _slice_fact(c: ShapeContext, rank: int | None) -> str:
 def _slice_length(
     c: ShapeContext, axis: int, start: int | None, size: int, limit: int | None
 ) -> int | None:
-    if size < -1 or (start is not None and start < 0):
-        c.fail(
-            "begin >= 0 and size >= -1",
-            f"begin {start} and size {size} for axis {axis}"
-            + _outside(axis, start or 0, size, limit),
-        )
-    if limit is not None and (start or 0) + max(size, 0) > limit:
-        c.fail(
-            f"begin + size <= {limit}, the size of axis {axis}",
-            f"begin {start} and size {size}{_outside(axis, start or 0, size, limit)}",
-        )
+    """The size along an axis; what is too small for it is refused while a graph is built."""
+    if size < -1:
+        fact = f": Invalid value in tensor used for shape: {size}"
+        fact = c.says(_outside(axis, start or 0, size, limit), fact)
+        c.fail("size >= -1", f"{size} for axis {axis}{fact}")
     if size >= 0:
         return size
-    return None if limit is None or start is None else limit - start
+    if limit is None or start is None or start < 0:
+        return None
+    if start > limit:
+        fact = f": Negative dimension size caused by subtracting {start} from {limit}"
+        fact = c.says(_outside(axis, start, size, limit), fact)
+        c.fail(f"begin <= {limit}, the size of axis {axis}", f"{start}{fact}")
+    return limit - start
+
+
+def _check_part(
+    c: ShapeContext, axis: int, start: int | None, size: int, limit: int | None, known: Dims
+) -> None:
+    """Leaves what is outside of the input to the step."""
+    if start is not None and start < 0:
+        expected = "begin >= 0"
+    elif limit is not None and (start or 0) + max(size, 0) > limit:
+        expected = f"begin + size <= {limit}, the size of the axis"
+    else:
+        return
+    fact = _outside(axis, start or 0, size, limit)
+    c.fail_at_step(expected, f"begin {start} and size {size} for axis {axis}{fact}", known=known)
 
 
 def _outside(axis: int, start: int, size: int, limit: int | None) -> str:

@@ -131,7 +131,13 @@ def _search_shape(c: ShapeContext) -> Dims:
     rows, values = c.rank(0, 2, "sorted_inputs"), c.rank(1, 2, "values")
     assert rows is not None
     assert values is not None
-    return (c.merge((rows[0],), (values[0],))[0], values[1])  # type: ignore[index]
+    if not d.compatible(rows[:1], values[:1]):
+        c.fail_at_step(
+            "as many rows of values as sequences",
+            f"{values[0]} and {rows[0]}: Leading dim_size of both tensors must match",
+            known=(None, values[1]),
+        )
+    return (c.merge(rows[:1], values[:1])[0], values[1])  # type: ignore[index]
 
 
 def _bisected(xp: Any, row: Array, values: Array, side: str) -> Array:

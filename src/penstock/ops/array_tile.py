@@ -1,5 +1,6 @@
 """Repeating along axes: tile, repeat, meshgrid."""
 
+from functools import partial
 from types import NoneType
 from typing import Any
 
@@ -24,14 +25,16 @@ Array = Any
 
 
 def _tile_shape(c: ShapeContext) -> Dims:
+    said = partial(c.bracketed, "Expected multiples to be 1-D, but got shape {}", 1)
+    length = c.rank(1, 1, "multiples", said)[0]  # type: ignore[index]
     dims, times = c.shape(0), c.shape_value(1)
-    length = c.rank(1, 1, "multiples")[0]  # type: ignore[index]
     value = c.constant(1)
     if value is not None and (value < 0).any():
         place = int((value < 0).argmax())
-        c.fail(
+        c.fail_at_step(
             "multiples >= 0",
             f"{value.tolist()}: Expected multiples[{place}] >= 0, but got {value[place]}",
+            known=(None,) * len(value),
         )
     if dims is None:
         if times is not None:

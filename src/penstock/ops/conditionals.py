@@ -151,6 +151,7 @@ def switch_case(
         return different structures or dtypes.
       ValueError: there are no functions, their numbers are not 0, 1, ..., or one function returns
         None where another returns a tensor.
+      InvalidArgumentError: `branch_index` is no scalar; in a graph a step says so.
 
     Example:
       >>> import penstock as tf
@@ -168,6 +169,13 @@ def switch_case(
     if not index.dtype.is_integer:
         raise TypeError(f"'branch_index' must be an integer Tensor, got {index.dtype!r}")
     if state.graph is None:
+        if index.shape.rank != 0:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"tf.switch_case: 'branch_index' must be a scalar, but it has shape {index.shape}:"
+                " expected the number of one function. Take one element.",
+            )
         number = int(index)
         return functions[number if 0 <= number < len(functions) else -1]()
     name = name or "switch_case"
@@ -191,7 +199,7 @@ def _numbered(branch_fns: Any, default: Branch | None) -> list[Branch]:
     """The functions by number, with the default at the end."""
     if isinstance(branch_fns, dict):
         branch_fns = list(branch_fns.items())
-    if not isinstance(branch_fns, (list, tuple)):
+    if branch_fns is not None and not isinstance(branch_fns, (list, tuple)):
         raise TypeError(
             f"'branch_fns' must be a list, tuple, or dict. Received: {type(branch_fns)}"
         )

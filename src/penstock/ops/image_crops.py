@@ -30,7 +30,8 @@ def _boxes(c: ShapeContext, boxes: int, index: int) -> Any:
     dims = c.rank(boxes, 2, "boxes") or (None, None)
     numbers = c.rank(index, 1, "box_index") or (None,)
     if dims[1] not in (None, 4):
-        c.fail("boxes of four columns", f"{dims[1]} columns")
+        known = c.says("boxes must have 4 columns", f"Dimension must be 4 but is {dims[1]}")
+        c.fail("boxes of four columns", f"{dims[1]} columns: {known}")
     if None not in (dims[0], numbers[0]) and dims[0] != numbers[0]:
         c.fail(f"a box_index for each of {dims[0]} boxes", f"{numbers[0]}")
     return dims[0] if dims[0] is not None else numbers[0]

@@ -1,5 +1,6 @@
 """Patches of images, their edges and their variation."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,8 @@ def _reach(size: int, window: int, stride: int, rate: int, padding: Any) -> tupl
 
 
 def _patches_shape(c: ShapeContext) -> Dims:
-    dims = c.rank(0, 4) or (None,) * 4
+    said = partial(c.bracketed, "input must be 4-dimensional{}", 0)
+    dims = c.rank(0, 4, kernel=said) or (None,) * 4
     window, stride, rate = (c.attr(n) for n in ("ksizes", "strides", "rates"))
     for name, values in (("ksizes", window), ("strides", stride), ("rates", rate)):
         if len(values) != 4 or values[0] != 1 or values[3] != 1 or min(values) < 1:

@@ -241,8 +241,11 @@ def _resized_shape(c: ShapeContext) -> Dims:
     known = c.shape_value(1)
     height, width = known if known is not None else (None, None)
     if (height is not None and height <= 0) or (width is not None and width <= 0):
-        c.fail(
-            "output dimensions must be positive", f"{[height, width]}", "Give a size of at least 1."
+        c.fail_at_step(
+            "output dimensions must be positive",
+            f"{[height, width]}",
+            "Give a size of at least 1.",
+            (images[0], None, None, images[3]),
         )
     _one_flag(c)
     for label, n in (("height", images[1]), ("width", images[2])):

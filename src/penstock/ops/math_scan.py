@@ -1,10 +1,10 @@
 """Positions and running values along an axis: `argmax`, `cumsum`, `range`, `linspace`, counts."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.lazy import lax
@@ -12,10 +12,10 @@ from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
 from penstock.ops.factories import is_variable
-from penstock.ops.math_arithmetic import conjugate, multiply, subtract
+from penstock.ops.math_arithmetic import conjugate, multiply
 from penstock.ops.math_cast import cast
-from penstock.ops.math_elementwise import exp, log
 from penstock.ops.math_reduce import one_of
+from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -33,7 +33,8 @@ ORDERED = (
 
 def _position_shape(c: ShapeContext) -> Dims:
     dims, axis = c.rank_at_least(0, 1, "input"), c.constant(1)
-    c.rank(1, 0, "dimension")
+    said = "dim must be a scalar, but received tensor of shape: {}"
+    c.rank(1, 0, "dimension", partial(c.bracketed, said, 1))
     if dims is None:
         return None
     if axis is None:
@@ -200,9 +201,16 @@ def arg_min(
 def _scan_shape(c: ShapeContext) -> Dims:
     dims, axis = c.shape(0), c.constant(1)
     if c.shape(1) not in (None, ()):
-        c.fail("a scalar axis", f"axis must be a scalar, not {c.shape(1)}")
-    if dims is not None and axis is not None:
-        c.axis(int(axis), len(dims), "scan axis")
+        c.fail_at_step(
+            "a scalar axis", f"axis must be a scalar, not {d.bracketed(c.shape(1))}", known=dims
+        )
+    if dims is not None and axis is not None and not -len(dims) <= axis < len(dims):
+        bounds = f"[{-len(dims)}, {len(dims)})"
+        c.fail_at_step(
+            f"an axis in {bounds}",
+            f"{axis}: Expected scan axis in the range {bounds}, but got {axis}",
+            known=dims,
+        )
     return dims
 
 
@@ -258,6 +266,10 @@ def _cumprod(xp: Any, x: Array, axis: Array, *, exclusive: bool, reverse: bool) 
 def _cumulative_logsumexp(
     xp: Any, x: Array, axis: Array, *, exclusive: bool, reverse: bool
 ) -> Array:
+    return _running_logs(xp, x, axis, exclusive, reverse)
+
+
+def _running_logs(xp: Any, x: Array, axis: Array, exclusive: bool, reverse: bool) -> Array:
     if xp is np:
         run = lambda a, along: np.logaddexp.accumulate(_wide(a), along)  # noqa: E731
     else:
@@ -289,23 +301,53 @@ def _cumprod_gradient(op: Any, grad: Any) -> list[Any]:
 @CUMULATIVE_LOGSUMEXP.gradient
 def _cumulative_logsumexp_gradient(op: Any, grad: Any) -> list[Any]:
     x, axis = op.inputs
-    result = op.outputs[0]
-    zeros = execute("ZerosLike", (grad,))
-    lowest = convert_to_tensor(grad.dtype.min, grad.dtype)
-
-    def running(part: Any, sign: str) -> Any:
-        usable = execute(sign, (grad, zeros))
-        one = execute("OnesLike", (grad,))
-        logs = execute("SelectV2", (usable, log(execute("SelectV2", (usable, part, one))), lowest))
-        flags = _flags(op, turned=True)
-        total = execute(CUMULATIVE_LOGSUMEXP, (subtract(logs, result), axis), flags)
-        return exp(execute("AddV2", (total, x)))
-
-    negated = execute("Neg", (grad,))
-    return [subtract(running(grad, "Greater"), running(negated, "Less")), None]
+    sums = execute(WEIGHED_EXPONENTIALS, (x, op.outputs[0], grad, axis), _flags(op, turned=True))
+    return [sums, None]
 
 
-CUMULATIVE_LOGSUMEXP.gradient_takes_logarithms = True
+# Of the gradient of CumulativeLogsumexp; an operation of its own because its sums go over
+# logarithms, which have no slope at weights of 0, while the sums are linear in the weights.
+WEIGHED_EXPONENTIALS = define_op(
+    "PenstockWeighedExponentials(x: T, shift: T, weights: T, axis: Tidx; exclusive: bool = False, "
+    "reverse: bool = False, T: {bfloat16, half, float, double}, Tidx: {int32, int64} = int32) -> "
+    "out: T",
+    shape=lambda c: c.merge(c.merge(c.shape(0), c.shape(1)), c.shape(2)),
+    host_inputs=("axis",),
+    doc="Running sums of `weights * exp(-shift)` along an axis, times `exp(x)`.",
+)
+
+
+@kernel(WEIGHED_EXPONENTIALS, limit=SCAN_LIMIT)
+def _weighed_exponentials(
+    xp: Any,
+    x: Array,
+    shift: Array,
+    weights: Array,
+    axis: Array,
+    *,
+    exclusive: bool,
+    reverse: bool,
+) -> Array:
+    kind = weights.dtype
+    x, shift, weights = _wide(x), _wide(shift), _wide(weights)
+    lowest = np.finfo(weights.dtype).min
+
+    def running(part: Array) -> Array:
+        usable = part > 0
+        logs = xp.where(usable, xp.log(xp.where(usable, part, xp.ones_like(part))), lowest)
+        sums = _running_logs(xp, logs - shift, axis, exclusive, reverse)
+        return xp.exp(sums + x)
+
+    return (running(weights) - running(-weights)).astype(kind)
+
+
+@WEIGHED_EXPONENTIALS.gradient
+def _weighed_exponentials_gradient(op: Any, grad: Any) -> list[Any]:
+    x, shift, weights, axis = op.inputs
+    back = (execute("Neg", (shift,)), execute("Neg", (x,)), grad, axis)
+    found = execute(WEIGHED_EXPONENTIALS, back, _flags(op, turned=True))
+    by_shift = execute("Neg", (multiply(weights, found),))
+    return [multiply(grad, op.outputs[0]), by_shift, found, None]
 
 
 def cumsum(

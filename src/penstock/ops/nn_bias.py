@@ -25,7 +25,10 @@ def _channel_axis(c: ShapeContext, rank: int) -> int:
 
 
 def _bias_add_shape(c: ShapeContext) -> Dims:
-    value, bias = c.rank_at_least(0, 2, "value"), c.rank(1, 1, "bias")
+    value, bias = (
+        c.rank_at_least(0, 2, "value"),
+        c.rank(1, 1, "bias", lambda: c.bracketed("Biases must be 1D: {}", 1)),
+    )
     assert bias is not None
     if value is None:
         return None

@@ -149,12 +149,22 @@ def check_backprop(c: ShapeContext, layout: str, position: int, sizes: Dims) -> 
         _check_depths(c, image[channel_axis(layout)], kernel)
     channels = _times(kernel[-2], kernel[-1]) if depthwise else kernel[-1]
     wanted = sliding_shape(c, layout, image, kernel[:-2], channels)
-    if not d.compatible(wanted, c.shape(2)):
-        c.fail(
-            f"out_backprop of shape {d.text(wanted)}",
-            f"{d.text(c.shape(2))} for input {d.text(image)} and filter {d.text(kernel)}:"
-            f" {_other_backprop(c, layout, wanted, c.shape(2))}",
-        )
+    given = c.shape(2)
+    if d.compatible(wanted, given):
+        return
+    assert wanted is not None
+    assert given is not None
+    expected = f"out_backprop of shape {d.text(wanted)}"
+    fact = _other_backprop(c, layout, wanted, given)
+    got = f"{d.text(given)} for input {d.text(image)} and filter {d.text(kernel)}: {fact}"
+    depth = channel_axis(layout)
+    if len(given) != len(layout):
+        c.fail(expected, got)
+    # Building this one's graph compares batches and depths, a step the rest.
+    outer = [(dims[0], dims[depth]) for dims in (wanted, given)]
+    if c.op_name == "Conv2DBackpropInput" and not d.compatible(*outer):
+        c.fail(expected, got)
+    c.fail_at_step(expected, got, known=sizes)
 
 
 def _other_backprop(c: ShapeContext, layout: str, wanted: Any, given: Any) -> str:
@@ -165,6 +175,13 @@ def _other_backprop(c: ShapeContext, layout: str, wanted: Any, given: Any) -> st
         return c.says(
             "filter and out_backprop must have the same out_depth",
             f"Dimensions must be equal, but are {n} and {m}",
+        )
+    m, n = pairs[0] if pairs else (None, None)
+    if None not in (m, n) and m != n:
+        return c.says(
+            f"input and out_backprop must have the same batch size. Input batch: {m}, outbackprop"
+            f" batch: {n}",
+            f"Dimensions must be equal, but are {m} and {n}",
         )
     for axis in spatial_axes(layout) if pairs else ():
         m, n = pairs[axis]

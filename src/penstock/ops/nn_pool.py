@@ -59,7 +59,11 @@ def pooled(c: ShapeContext, dims: Dims, ksize: Any, strides: Any) -> Dims:
     """The dimensions of the pooled tensor."""
     rank = len(c.attr("data_format")) if c.attr("data_format") != "NCHW_VECT_C" else 5
     if dims is not None and len(dims) != rank:
-        known = f"Shape must be rank {rank} but is rank {len(dims)}"
+        plain = c.op_name in ("MaxPool", "MaxPoolV2", "AvgPool")
+        kernel = f"tensor_in must be {rank}-dimensional"
+        if plain:
+            kernel = f"tensor_in_shape must have 2 spatial dimensions. {len(dims)} 0"
+        known = c.says(kernel, f"Shape must be rank {rank} but is rank {len(dims)}")
         c.fail(f"input of rank {rank}", f"shape {d.text(dims)}: {known}")
     _check(c, "ksize", ksize, rank)
     _check(c, "strides", strides, rank)

@@ -23,7 +23,7 @@ ATTRS = (
 
 
 def _lrn_shape(c: ShapeContext) -> Dims:
-    result = c.rank(0, 4, "input")
+    result = c.rank(0, 4, "input", lambda: "in must be 4-dimensional")
     if c.attr("depth_radius") < 0:
         c.fail("depth_radius >= 0", f"{c.attr('depth_radius')}")
     for index in range(1, len(c)):

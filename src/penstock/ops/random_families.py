@@ -13,7 +13,7 @@ from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.lazy import lax
 from penstock.core.op_def import define_op
-from penstock.core.shapes import ShapeContext
+from penstock.core.shapes import LeftToTheStepError, ShapeContext
 from penstock.ops import random_philox as philox
 from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.array_shape import broadcast_dynamic_shape, broadcast_to
@@ -48,8 +48,15 @@ def _blocks(count: int, node: Any = None) -> int:
 def _appended(c: ShapeContext) -> Dims:
     """The shape of samples, and behind it that of the parameters."""
     c.rank(0, 1, "shape")
-    outer, inner = c.shape_value(0), c.shape(1)
-    return None if outer is None or inner is None else (*outer, *inner)
+    inner = c.shape(1)
+    try:
+        outer, late = c.sizes(0), None
+    except LeftToTheStepError as problem:
+        outer, late = problem.known, problem
+    whole = None if outer is None or inner is None else (*outer, *inner)
+    if late is not None:
+        raise LeftToTheStepError(str(late), whole)
+    return whole
 
 
 def _ordered(draw: Any, outer: int, parameter: Array, shape: tuple[int, ...]) -> Array:
@@ -129,7 +136,7 @@ def _spread(x: Array, dims: tuple[int, ...]) -> Array:
 def seeded_shape(c: ShapeContext) -> Dims:
     """The shape that the first input has as its value, where the second one is a seed."""
     c.merge(c.rank(1, 1, "seed"), (2,))
-    return c.shape_value(0)
+    return c.sizes(0)
 
 
 GAMMA_V2 = define_op(
@@ -154,7 +161,7 @@ def _gamma_v2_gradient(op: Any, grad: Any) -> list[Any]:
 
 def _keyed(c: ShapeContext) -> Dims:
     check_key(c, 1)
-    return c.shape_value(0)
+    return c.sizes(0)
 
 
 GAMMA_V3 = define_op(

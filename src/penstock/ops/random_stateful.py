@@ -30,16 +30,14 @@ Array = Any
 
 def shape_from_input(c: ShapeContext) -> Dims:
     """The output's shape is the value of input 0."""
-    dims, value = c.shape(0), c.constant(0)
+    dims = c.shape(0)
     if dims is not None and len(dims) != 1:
         c.fail(
             "the shape as a vector of {int32,int64}",
             f"shape {list(dims)}",
             "Write [n] for one dimension.",
         )
-    if value is not None and min(np.asarray(value).reshape(-1).tolist(), default=0) < 0:
-        c.fail("dimensions >= 0", f" {np.asarray(value).tolist()}")
-    return c.shape_value(0)
+    return c.sizes(0)
 
 
 def dimensions(shape: Array) -> tuple[int, ...]:

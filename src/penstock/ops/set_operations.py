@@ -73,6 +73,14 @@ def _result(c: ShapeContext, ranks: list[int | None]) -> list[Dims]:
     return [(None, rank), (None,), (rank,)]
 
 
+def _dense_result(c: ShapeContext) -> list[Dims]:
+    a, b = c.shape(0), c.shape(1)
+    result = _result(c, [_rank(a), _rank(b)])
+    if not (c.running or a is None or b is None):  # a kernel has a sentence of its own
+        c.merge(a[:-1], b[:-1])
+    return result
+
+
 def _rank(dims: Dims) -> int | None:
     return None if dims is None else len(dims)
 
@@ -118,7 +126,7 @@ def _groups(a: Any, b: Any) -> tuple[int, ...]:
     if left != right:
         raise invalid(
             f"Mismatched group shapes: expected equal leading sizes, got {list(left)} and "
-            f"{list(right)}."
+            f"{list(right)}: Mismatched shapes {list(left)} vs {list(right)}."
         )
     return left
 
@@ -201,7 +209,7 @@ def _combined_many(
 
 DENSE_TO_DENSE = define_op(
     f"DenseToDenseSetOperation(set1: T, set2: T; {TAIL}{RESULT}",
-    shape=lambda c: _result(c, [_rank(c.shape(0)), _rank(c.shape(1))]),
+    shape=_dense_result,
     doc="A set operation on each row of two dense tensors.",
 ).not_differentiable("sets have no gradients")
 

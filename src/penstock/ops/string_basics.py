@@ -265,7 +265,10 @@ def _substr_shape(c: ShapeContext) -> Dims:
     if not d.compatible(pos, size):
         c.fail(
             "pos and len of one shape",
-            f"pos and len should have the same shape, got: {d.text(pos)} vs. {d.text(size)}",
+            c.says(
+                f"pos and len should have the same shape, got: {d.text(pos)} vs. {d.text(size)}",
+                f"pos and len shapes must match: {d.bracketed(pos)} vs. {d.bracketed(size)}",
+            ),
         )
     wanted = d.merge(pos, size)
     if wanted == ():

@@ -267,12 +267,23 @@ def compiles_inside(body: CallBody, device: str, caller: str = "") -> bool:
     """
     if draws(body) and caller not in GIVES_STREAMS:
         return False
-    if body.traced is not None and body.traced[0] == device:
-        return body.traced[1] is not None
+    if body.compiles is None or body.compiles[0] != device:
+        body.compiles = (device, _all_compile(body, device))
+    return body.compiles[1]
+
+
+def _all_compile(body: CallBody, device: str) -> bool:
     if any(t.dtype is dt.string for t in (*body.inputs, *body.outputs)):
         return False
     program = build(body.outputs, body.inputs, body.control_outputs, inline_all=True)
     return all(_compiles(n, device) for n in program.nodes if n.type not in (FEED, "NoOp"))
+
+
+def kept_on_host(body: CallBody, device: str) -> set[str]:
+    """The types of the operations that keep a body out of compiled regions, but constants."""
+    program = build(body.outputs, body.inputs, body.control_outputs, inline_all=True)
+    outside = (FEED, "NoOp", "Const")
+    return {n.type for n in program.nodes if n.type not in outside and not _compiles(n, device)}
 
 
 def _compiles(node: Any, device: str) -> bool:
@@ -280,7 +291,7 @@ def _compiles(node: Any, device: str) -> bool:
         return False
     if node.type == "Const":
         return True
-    if not select(node.type, "compiled", device, node.attrs):
+    if node.refused or not select(node.type, "compiled", device, node.attrs):
         return False
     counts = node.counts or (1,) * len(node.op.inputs)
     touched = node.op.effects_at(counts, node.attrs)

@@ -25,6 +25,8 @@ def compiles(node: Node, device: str) -> bool:
     """Whether a node has a compiled kernel and needs nothing but arrays."""
     if node.type == "Const":
         return node.dtypes[0] is not dt.string
+    if node.refused:
+        return False  # a kernel on the host says so, if it is reached
     if node.op is None or not select(node.type, "compiled", device, node.attrs):
         return False
     if node.op.calls and not _bodies_compile(node, device):

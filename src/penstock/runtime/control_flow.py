@@ -36,6 +36,7 @@ from penstock.runtime.traced_flow import (
     zeros_like,
 )
 from penstock.runtime.traced_loops import while_compiled
+from penstock.types import dims as d
 from penstock.types import dtypes as dt
 
 ON_HOST = 1 << 62  # eager calls run the bodies' own plans
@@ -70,7 +71,20 @@ def _truth(value: Any) -> bool:
 
 
 def _case_on_host(ctx: KernelContext, branch_index: Any, input: Any, *, branches: Any) -> Any:
+    _check_scalar(branch_index)
     return _run_branch(ctx, branches, _chosen(branch_index, len(branches)), input)
+
+
+def _check_scalar(branch_index: Any) -> None:
+    """Refuses a branch's number that is no scalar: a graph may hold it."""
+    shape = np.shape(branch_index)
+    if shape:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"branch_index must be a scalar, but it has shape {d.bracketed(shape)}: expected the"
+            " number of one branch. Take one element.",
+        )
 
 
 def _chosen(branch_index: Any, count: int) -> int:
@@ -234,6 +248,7 @@ def _run_one(
 
 
 def _case_compiled(ctx: TraceContext, branch_index: Any, input: Any, *, branches: Any) -> Any:
+    _check_scalar(branch_index)
     count = len(branches)
     if isinstance(branch_index, np.ndarray):
         return _run_one(ctx, branches, _chosen(branch_index, count), input)

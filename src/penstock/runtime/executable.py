@@ -17,7 +17,7 @@ from penstock import errors
 from penstock.config.logging import get_logger
 from penstock.core import lapack
 from penstock.core.compiling import compile_function, is_elementwise, is_refusal
-from penstock.core.host_runs import run_host
+from penstock.core.host_runs import refusal, run_host
 from penstock.core.lazy import jax, jnp, wide_types
 from penstock.core.lazy_module import LazyModule
 from penstock.core.memory import largest, refuse_beyond_free, refuse_beyond_memory
@@ -433,6 +433,8 @@ def _trace_compiled(
         raise NotStatic(node, NO_KERNEL)
     function, wants_context = prepared.compiled
     _require_static(node, prepared, arguments)
+    if why := refusal(prepared, arguments):
+        raise NotStatic(node, why, set())
     head = (
         (TraceContext(node.name, prepared.attrs, node, collected, step_value),)
         if wants_context

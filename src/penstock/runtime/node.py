@@ -81,6 +81,11 @@ class Node:
         """Whether simplification must leave the node alone."""
         return self.op is None or self.op.stateful
 
+    @property
+    def refused(self) -> str:
+        """What is wrong with inputs that a step will refuse; empty when nothing is known."""
+        return "" if self.origin is None else self.origin.refused
+
     def where(self) -> str:
         """Name and user line, for errors."""
         return f"{{{{node {self.name}}}}}" + (

@@ -24,7 +24,8 @@ def _on_host(ctx: KernelContext, mapped: Any, shared: Any, *, body: CallBody) ->
     step = ctx.step if ctx.step is not None else Step(ctx.resources)
     inside = KernelContext(ctx.op_name, ctx.attrs, ctx.resources, ctx.device, step)
     results = [
-        run_body(inside, body, [*[m[i] for m in mapped], *shared]) for i in range(len(mapped[0]))
+        run_body(inside, body, [*[m[i, ...] for m in mapped], *shared])
+        for i in range(len(mapped[0]))
     ]
     return [_stacked(body, k, [row[k] for row in results]) for k in range(len(body.outputs))]
 

@@ -37,6 +37,8 @@ def unsupported(node: Node, device: str) -> str | None:
     if node.type in OUTSIDE or node.type == "Const":
         return None
     assert node.op is not None
+    if node.refused:
+        return node.refused
     taken = [(s, s.dtypes[i]) for s, i in node.inputs]
     for dtype in [*node.dtypes, *(t for s, t in taken if s.type != "Const")]:
         if dtype in _NO_ARRAYS:
@@ -59,7 +61,7 @@ def _inside(body: Any, device: str) -> str:
         and op.type not in CALLS
         and op.type != "Placeholder"
         and op.type != "Const"
-        and not select(op.type, "compiled", device, op.attrs)
+        and (op.refused or not select(op.type, "compiled", device, op.attrs))
     ]
     return f"its body {body.name} holds {', '.join(from_body) or 'what cannot be compiled'}"
 

@@ -345,7 +345,7 @@ class ConcreteFunction(callables.ConcreteFunction, Trackable):
         return FlatSignature(
             self.graph.structured_input_signature,
             list(self.function_type.parameters.values()),
-            [self._argument_name(p) for p in placeholders],
+            [p.op.name for p in placeholders],
             lambda i, value: self._check(placeholders[i], value),
         )
 

@@ -6,8 +6,9 @@ rebuilds the arguments with a placeholder for each tensor; `relax` and `accepts`
 trace serves. `parameters` brings arguments into order before.
 """
 
+import itertools
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -199,10 +200,7 @@ class TypeKey:
 
 @dataclass(frozen=True, slots=True)
 class ShapeKey:
-    """Key of the shape of a value whose tensors do not show it: a sparse tensor's.
-
-    It is not relaxed: a trace's values have the shapes of those it was made for.
-    """
+    """Key of the shape of a value whose tensors do not show it: a sparse tensor's."""
 
     dims: d.Dims
 
@@ -360,11 +358,19 @@ def sorted_keys(value: Mapping[Any, Any]) -> list[Any]:
         ) from problem
 
 
+def shape_keys(key: Any) -> list[ShapeKey]:
+    """The keys of shapes inside a key, in order."""
+    if isinstance(key, ShapeKey):
+        return [key]
+    return [k for part in key for k in shape_keys(part)] if isinstance(key, tuple) else []
+
+
 def substitute(
     arguments: Any,
     replacement: Callable[[Any], Any],
     custom: Callable[[Any], Any],
     outer: Any = None,
+    shapes: Iterable[ShapeKey] = (),
 ) -> Any:
     """The nest with each tensor-like leaf replaced, called in the order of `trace_key`.
 
@@ -374,10 +380,11 @@ def substitute(
       custom: gives what stands for a value of a class with the tracing protocol.
       outer: the graph around the function, None eagerly: values are taken apart there, since that
         may take operations.
+      shapes: an iterator over the keys of shapes in the nest's key; none for the values' own.
     """
 
     def inside(value: Any) -> Any:
-        return substitute(value, replacement, custom, outer)
+        return substitute(value, replacement, custom, outer, shapes)
 
     if isinstance(arguments, (Tensor, np.ndarray, np.generic, TensorSpec)) or is_variable(
         arguments
@@ -387,10 +394,12 @@ def substitute(
         with context.graph_scope(outer):
             components = nest.flatten(arguments, expand_composites=True)
         parts = [inside(c) for c in components]
-        form = _opened(arguments._type_spec, parts) or arguments
+        spec = arguments._type_spec
+        form = _of_key(spec, shapes) or _opened(spec, parts) or arguments
         return nest.pack_sequence_as(form, parts, expand_composites=True)
     if isinstance(arguments, TypeSpec):
-        return arguments.from_tensors(iter([replacement(spec) for spec in arguments.flatten()]))
+        form = _of_key(arguments, shapes) or arguments
+        return form.from_tensors(iter([replacement(spec) for spec in arguments.flatten()]))
     if isinstance(arguments, Mapping):
         order = {k: inside(arguments[k]) for k in sorted_keys(arguments)}
         made = {k: order[k] for k in arguments}
@@ -405,6 +414,15 @@ def substitute(
     if nest.is_nested(arguments):
         return nest.pack_sequence_as(arguments, [inside(a) for a in nest.flatten(arguments)])
     return arguments
+
+
+def _of_key(spec: TypeSpec, shapes: Iterable[ShapeKey]) -> TypeSpec | None:
+    """The spec of a sparse tensor of the shape that its key has, which may be more general."""
+    count = len(shape_keys(_static_parts(spec)))
+    own = list(itertools.islice(shapes, count))
+    if not own or not isinstance(spec, SparseTensorSpec):
+        return None
+    return SparseTensorSpec(TensorShape.from_dims(own[0].dims), spec.dtype)
 
 
 def _opened(spec: TypeSpec, parts: list[Any]) -> TypeSpec | None:
@@ -456,6 +474,8 @@ def _relax(old: Any, new: Any) -> Any:
     if isinstance(old, TypeKey) and isinstance(new, TypeKey):
         common = old.kind.most_specific_common_supertype([new.kind])
         return _APART if common is None else TypeKey(common)
+    if isinstance(old, ShapeKey) and isinstance(new, ShapeKey):
+        return ShapeKey(_common(old.dims, new.dims))
     if isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new):
         parts = [_relax(a, b) for a, b in zip(old, new, strict=True)]
         return _APART if any(p is _APART for p in parts) else tuple(parts)
@@ -466,10 +486,14 @@ def _relax_tensors(old: TensorKey, new: TensorKey) -> Any:
     if old.dtype is not new.dtype:
         return _APART
     name = old.name if old.name == new.name else None
-    if old.dims is None or new.dims is None or len(old.dims) != len(new.dims):
-        return TensorKey(old.dtype, None, name)
-    sizes = tuple(a if a == b else None for a, b in zip(old.dims, new.dims, strict=True))
-    return TensorKey(old.dtype, sizes, name)
+    return TensorKey(old.dtype, _common(old.dims, new.dims), name)
+
+
+def _common(old: d.Dims, new: d.Dims) -> d.Dims:
+    """A shape that both have, with the sizes open that differ."""
+    if old is None or new is None or len(old) != len(new):
+        return None
+    return tuple(a if a == b else None for a, b in zip(old, new, strict=True))
 
 
 def accepts(known: Any, asked: Any) -> bool:

@@ -21,6 +21,7 @@ from penstock.tracing.parameters import Parameters
 from penstock.tracing.signature import (
     TensorKey,
     placeholder_for,
+    shape_keys,
     specs_of_values,
     substitute,
     tensor_keys,
@@ -160,8 +161,9 @@ class Tracer:
             return placeholder_for(next(kinds), placeholder)
 
         if signature is None:
-            inside = substitute(args, placeholder, custom, outer)
-            return (inside, substitute(kwargs, placeholder, custom, outer)), specs
+            shapes = iter(shape_keys(key))
+            inside = substitute(args, placeholder, custom, outer, shapes)
+            return (inside, substitute(kwargs, placeholder, custom, outer, shapes)), specs
         given = (*signature, *args[len(signature) :])
         return (substitute(given, placeholder, custom, outer), kwargs), specs
 

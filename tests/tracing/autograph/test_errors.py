@@ -117,10 +117,10 @@ def while_structure(x):
     return y
 
 
-def while_that_asks_for_none(x):
-    y = None
+def while_with_none_inside(x):
+    y = (None, x)
     while x > 0:
-        y = x if y is None else y * 2
+        y = (x, y[1])
         x -= 1
     return y
 
@@ -181,7 +181,7 @@ CASES = [
     (while_dtype, TypeError, "'y' has dtype int32 before the loop, but dtype float32", "while x"),
     (while_none, ValueError, "'y' is None at the end of the iteration", "while x"),
     (while_structure, TypeError, "'y' does not have the same nested structure after", "while x"),
-    (while_that_asks_for_none, ValueError, "'y' is None before the loop", "while x"),
+    (while_with_none_inside, ValueError, "None values not supported", "while x"),
     (while_of_numbers, ValueError, "condition of while loop expected to be `tf.bool`", "while x"),
     (python_loop_turns, NotImplementedError, "started as non-Tensor, then changed", "while i"),
     (python_loop_breaks, NotImplementedError, "break and return statements which", "for _ in"),

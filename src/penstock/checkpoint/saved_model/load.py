@@ -18,7 +18,7 @@ from penstock import errors, proto
 from penstock.checkpoint.options import CheckpointOptions, check_io_device
 from penstock.checkpoint.restoring import Restoration, read_object_graph
 from penstock.checkpoint.saved_model import constants as c
-from penstock.checkpoint.saved_model import folder
+from penstock.checkpoint.saved_model import folder, in_graphs
 from penstock.checkpoint.saved_model.functions_side import Functions
 from penstock.checkpoint.saved_model.gradients import CapturedTensor, install
 from penstock.checkpoint.saved_model.load_session import choose_graph, load_session_model
@@ -39,6 +39,7 @@ from penstock.checkpoint.status import CheckpointLoadStatus
 from penstock.core import files
 from penstock.core.bundle.single_file import open_checkpoint
 from penstock.core.context import state
+from penstock.core.convert import convert_to_tensor
 from penstock.core.tensor import wrap
 from penstock.core.trackable import DictWrapper, ListWrapper, Trackable
 from penstock.data import structure_messages as structures
@@ -62,6 +63,9 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
       export_dir: the folder.
       tags: the tags that the model must have, text or a sequence; any when None.
       options: a LoadOptions.
+
+    In a graph of compat.v1 the model becomes part of that graph: its variables get their values
+    from the initializers of the graph's variables, its tables from those of its tables.
 
     Returns:
       An object with the attributes that the saved one had: variables, functions with the traces
@@ -94,11 +98,6 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
     message, _ = folder.read_saved_model(path)
     meta_graph = _the_graph(message, path, tags)
     with init_scope():
-        if state.graph is not None:
-            raise RuntimeError(
-                "tf.saved_model.load: expected to be called eagerly, got a graph that is being "
-                "built. Use tf.compat.v1.saved_model.load(session, tags, export_dir) there."
-            )
         if not meta_graph.HasField("object_graph_def"):
             return load_session_model(meta_graph, path, chosen)
         return Loader(meta_graph, path, chosen).load()
@@ -180,7 +179,9 @@ class Loader:
             self._restore(root)
         for found in self.objects.values():
             if isinstance(found, RestoredResource):
-                found._initialize()
+                filled = found._initialize()
+                if in_graphs.loads_into_graph():
+                    in_graphs.initializes_table(filled)
         if isinstance(root, UserObject):
             self._describe(root)
         return root
@@ -219,6 +220,8 @@ class Loader:
             dims = dims_from_proto(message.shape, where)
             synchronization = VariableSynchronization(message.synchronization)
             aggregation = VariableAggregation(message.aggregation)
+            if in_graphs.loads_into_graph():
+                return in_graphs.make_variable(message, dtype, dims)
             blank = b"" if dtype.name == "string" else np.zeros((), dtype.numpy_dtype)
             variable = Variable(
                 blank, message.trainable, False, name=message.name or None, dtype=dtype,
@@ -236,9 +239,8 @@ class Loader:
         for node in self.meta_graph.graph_def.node:
             if node.name == operation and node.op == "Const" and "value" in node.attr:
                 try:
-                    return Constant(
-                        wrap(*proto_to_array(node.attr["value"].tensor, self._where(number)))
-                    )
+                    value = wrap(*proto_to_array(node.attr["value"].tensor, self._where(number)))
+                    return Constant(convert_to_tensor(value))
                 except (TypeError, errors.OpError) as problem:
                     raise self._refuse(number, "a constant", problem) from None
         raise self._refuse(number, f"a Const '{operation}' in the graph", "none")
@@ -450,8 +452,12 @@ class Loader:
             message = read_object_graph(contents)
             if message is None:
                 raise self._refuse(0, f"a graph of objects in {prefix}", "none")
-            restoration = Restoration(contents, message, CheckpointOptions())
+            graph = state.graph
+            key = None if graph is None else convert_to_tensor(prefix)
+            restoration = Restoration(contents, message, CheckpointOptions(), graph, key)
             restoration.start(root, {})
+            if in_graphs.loads_into_graph():
+                in_graphs.first_values(restoration.operations, self.objects.values())
             status = CheckpointLoadStatus(restoration, root, {})
             if not self.options.allow_partial_checkpoint:
                 status.assert_existing_objects_matched()

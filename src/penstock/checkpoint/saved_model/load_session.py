@@ -78,11 +78,11 @@ def load_session_model(meta_graph: Any, path: str, options: LoadOptions) -> User
       NotImplementedError: a signature uses state that is no variable or table, or changes a
         variable of the first kind.
     """
-    graph = Graph()
+    outer, graph = context.state.graph, Graph()
     with Session(graph=graph) as session:
         loader.load_graph(session, meta_graph, path, options.experimental_skip_checkpoint)
-        variables = _variables(session, graph)
-        tables = session_tables(session, graph)
+        variables = _variables(session, graph, outer)
+        tables = session_tables(session, graph, outer)
     root = UserObject()
     root.variables = list(variables.values())
     root._tables = list(tables.values())
@@ -104,8 +104,8 @@ def load_session_model(meta_graph: Any, path: str, options: LoadOptions) -> User
     return root
 
 
-def _variables(session: Session, graph: Graph) -> dict[str, Variable]:
-    """A variable of ours for each of the graph, by the name of its operation."""
+def _variables(session: Session, graph: Graph, outer: Graph | None) -> dict[str, Variable]:
+    """A variable of ours, of the graph `outer` if any, for each of `graph`, by its operation."""
     trainable = {v.op.name for v in graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)}
     found = [op for op in graph.get_operations() if op.type in (*_REFERENCES, _HANDLE)]
     made = {}
@@ -121,7 +121,7 @@ def _variables(session: Session, graph: Graph) -> dict[str, Variable]:
             continue  # a signature that reads it is told so
         value = session.run(read)
         dtype = op.attrs["dtype"].base_dtype
-        with context.graph_scope(None):
+        with context.graph_scope(outer):
             made[op.name] = Variable(
                 value, op.name in trainable, name=op.name, dtype=dtype,
                 shape=TensorShape.from_dims(op.attrs["shape"]),

@@ -10,10 +10,12 @@ import re
 from typing import Any
 
 from penstock import errors
+from penstock.core.context import state
 from penstock.core.convert import convert_to_tensor
 from penstock.graph.behavior import init_scope
 from penstock.ops.lookup_ops import MAKERS
 from penstock.ops.trackable_resource import TrackableResource
+from penstock.runtime.client import Session
 from penstock.tracing.concrete import ConcreteFunction
 from penstock.tracing.function import function
 from penstock.types import dtypes as dt
@@ -76,6 +78,14 @@ def rename_tables(graph: Any, number: int) -> None:
             op.attrs["shared_name"] = f"{plain}@{number}"
 
 
+def _texts(tensors: list[Any]) -> list[str]:
+    """The values of string scalars that follow from constants, in a graph too."""
+    if state.graph is not None:
+        with Session(graph=state.graph) as session:
+            return [value.decode() for value in session.run(tensors)]
+    return [tensor.numpy().decode() for tensor in tensors]
+
+
 class RestoredResource(TrackableResource):
     """A resource of a loaded model: its functions are children."""
 
@@ -125,15 +135,15 @@ class RestoredResource(TrackableResource):
     def _find_names(self) -> list[str]:
         assert self._saving is not None
         found = self._saving[0](convert_to_tensor("", dt.string))
-        for part in found:
-            if part["slice_spec"].numpy():
-                raise NotImplementedError(
-                    errors.located(
-                        "a resource of a SavedModel", "tensors that are saved whole",
-                        f"the slice {part['slice_spec'].numpy()!r}", "Save the model again.",
-                    )
-                )  # fmt: skip
-        return [self._grouped_tensors + part["name"].numpy().decode() for part in found]
+        slices = _texts([part["slice_spec"] for part in found])
+        if any(slices):
+            raise NotImplementedError(
+                errors.located(
+                    "a resource of a SavedModel", "tensors that are saved whole",
+                    f"the slices {slices}", "Save the model again.",
+                )
+            )  # fmt: skip
+        return [self._grouped_tensors + name for name in _texts([part["name"] for part in found])]
 
     def _restore_from_tensors(self, restored_tensors: dict[str, Any]) -> Any:
         if self._saving is None:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.checkpoint.saved_model import in_graphs
 from penstock.core import context
 from penstock.core.execute import execute
 from penstock.graph.graph import Graph
@@ -19,8 +20,13 @@ from penstock.ops.lookup_tables import (
 from penstock.runtime.client import Session
 
 
-def session_tables(session: Session, graph: Graph) -> dict[str, LookupInterface]:
-    """A table of ours for each of the graph that has content, by the name of its operation."""
+def session_tables(
+    session: Session, graph: Graph, outer: Graph | None
+) -> dict[str, LookupInterface]:
+    """A table of ours for each of `graph` that has content, by the name of its operation.
+
+    They are of the graph `outer`, if any: its `tables_initializer` fills them.
+    """
     made = {}
     for op in [op for op in graph.get_operations() if op.type in MAKERS]:
         attrs = {"Tkeys": op.attrs["key_dtype"], "Tvalues": op.attrs["value_dtype"]}
@@ -31,7 +37,7 @@ def session_tables(session: Session, graph: Graph) -> dict[str, LookupInterface]
         except errors.AbortedError:
             continue  # it was not filled; a signature that uses it is told so
         reserved = session.run(list(op.inputs))
-        with context.graph_scope(None):
+        with context.graph_scope(outer):
             made[op.name] = _make(op, keys, values, reserved)
     return made
 
@@ -48,5 +54,7 @@ def _make(op: Any, keys: Any, values: Any, reserved: list[Any]) -> LookupInterfa
         table: MutableHashTable = DenseHashTable(key_dtype, value_dtype, default, *reserved)
     else:
         table = MutableHashTable(key_dtype, value_dtype, default)
-    table._restore_from_tensors({"table-keys": keys, "table-values": values})
+    filled = table._restore_from_tensors({"table-keys": keys, "table-values": values})
+    if in_graphs.loads_into_graph():
+        in_graphs.initializes_table(filled)
     return table

@@ -3,7 +3,9 @@
 A variable is carried as a nest of tensors, or it is not carried at all: objects that are no tensors
 must stay the same. A variable without a value before the loop is given one: a round is traced in a
 graph that is thrown away to see what it will be, zeros of that kind enter the loop, and the loop is
-required to run at least once.
+required to run at least once. Where that round does other work than one with a value would (the
+body asks whether a variable is None), the loop holds both, and chooses the former in its first
+round.
 """
 
 import dataclasses
@@ -14,6 +16,7 @@ from typing import Any
 from penstock.core import context
 from penstock.core.execute import execute
 from penstock.ops.bodies import BodyGraph
+from penstock.ops.conditionals import cond
 from penstock.tracing.autograph.values import (
     UndefinedReturnValue,
     as_tensors,
@@ -54,6 +57,7 @@ class LoopState:
       slots: the carried variables.
       relaxes: whether sizes that change from round to round are left open, not refused.
       rounds_needed: names of variables that only a round gives a value.
+      opens: whether the first round is another one, because a variable is still None in it.
     """
 
     def __init__(
@@ -69,8 +73,8 @@ class LoopState:
         self._before = get_state()
         self._invariants = invariants
         self.slots = [s for i in range(len(names)) if (s := self._slot(i)) is not None]
-        self._probed: list[str] | None = None
-        self.relaxes = False
+        self._probed: list[Any] | None = None
+        self.relaxes = self.opens = False
 
     @property
     def rounds_needed(self) -> list[str]:
@@ -89,6 +93,12 @@ class LoopState:
             tensors = as_tensors(value)
         except (TypeError, ValueError):
             return None  # a Python object: it has to stay
+        if any(t is None for t in nest.flatten(tensors, expand_composites=True)):
+            raise ValueError(
+                f"'{self._names[index]}' before the loop{at()}: None values not supported: expected"
+                f" tensors in all places of its structure, got {value!r}. Put tensors there, or use"
+                " a variable of its own that is None."
+            )
         return _Slot(index, tensors, self._shapes(value, tensors))
 
     def _shapes(self, value: Any, tensors: Any) -> Any:
@@ -136,29 +146,52 @@ class LoopState:
             state[slot.index] = value
         self._set(tuple(state))
 
-    def traced_round(self, round_: Callable[[], Any], graph: Any) -> list[Any]:
-        """Runs a round in the graph of the loop; the next values, checked against the first."""
+    def traced_round(self, round_: Callable[[], Any], graph: Any, opening: Any = None) -> list[Any]:
+        """Runs a round in the graph of the loop; the next values, checked against the first.
+
+        Args:
+          round_: the body.
+          graph: that of the loop.
+          opening: where `opens`, whether this is the first round: bool[].
+
+        Raises:
+          RoundsDifferError: the first round turns out to be another one.
+        """
+        if self.opens:
+            return self._opened_round(round_, opening)
         start = len(graph.get_operations())
         round_()
-        self._check_probe(_work(graph, start))
+        if self._probed is not None and _work(graph, start) != self._probed:
+            self.opens = any(self._before[s.index] is None for s in self.slots)
+            if self.opens:
+                raise RoundsDifferError
+        return self._left()
+
+    def _opened_round(self, round_: Callable[[], Any], opening: Any) -> list[Any]:
+        """A round that is the first, in which variables are None, or another one."""
+        entered = self._get()
+        given = list(entered)
+        for slot in self.slots:
+            if slot.needs_round:
+                given[slot.index] = self._before[slot.index]
+
+        def run(values: Sequence[Any]) -> list[Any]:
+            self._set(tuple(values))
+            round_()
+            return self._left()
+
+        left: list[Any] = cond(opening, lambda: run(given), lambda: run(entered))
+        self.enter(left)
+        return left
+
+    def _left(self) -> list[Any]:
+        """What a round left in the carried variables, checked."""
         after = self._get()
         carried = {s.index for s in self.slots}
         for i, value in enumerate(after):
             if i not in carried:
                 self._check_kept(i, value)
         return [self._next(slot, after[slot.index]) for slot in self.slots]
-
-    def _check_probe(self, types: list[str]) -> None:
-        """A variable that starts as None must not make the first round another one."""
-        if self._probed is None or types == self._probed:
-            return
-        names = [self._names[s.index] for s in self.slots if self._before[s.index] is None]
-        if names:
-            raise ValueError(
-                f"'{names[0]}' is None before the loop{at()}: expected a tensor, because the body"
-                " does something else when it is None, and all rounds of a loop are alike. Give it"
-                " a first value."
-            )
 
     def _check_kept(self, index: int, value: Any) -> None:
         before = self._before[index]
@@ -229,6 +262,10 @@ class LoopState:
         ]
 
 
+class RoundsDifferError(Exception):
+    """The round with variables that are still None is another one: trace the loop with both."""
+
+
 class ShapesChangedError(Exception):
     """A round left sizes open that the loop had: it is to be traced again."""
 
@@ -251,10 +288,10 @@ def _relax(slot: _Slot, tensors: Any) -> None:
         raise ShapesChangedError
 
 
-def _work(graph: Any, start: int) -> list[str]:
-    """The types of the operations added since there were `start`, but inputs and constants."""
-    types = [op.type for op in graph.get_operations()[start:]]
-    return [t for t in types if t not in ("Const", "Placeholder")]
+def _work(graph: Any, start: int) -> list[Any]:
+    """What tells the operations apart that were added since there were `start`, but inputs."""
+    found = graph.get_operations()[start:]
+    return [(op.type, op.attrs.get("value")) for op in found if op.type != "Placeholder"]
 
 
 def _shapes_of(tensors: Any) -> Any:

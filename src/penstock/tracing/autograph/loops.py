@@ -14,7 +14,12 @@ from penstock.core.execute import execute
 from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.graph.static_values import constant_value
 from penstock.ops.loops import while_loop
-from penstock.tracing.autograph.loop_state import LoopState, ShapesChangedError, scratch
+from penstock.tracing.autograph.loop_state import (
+    LoopState,
+    RoundsDifferError,
+    ShapesChangedError,
+    scratch,
+)
 from penstock.tracing.autograph.values import at, condition, is_staged
 
 Options = dict[str, Any]
@@ -212,32 +217,36 @@ class _Loop:
 
         self._state.probe(lambda: round_(self._probe_number(start)))
 
-        def cond(number: Any, *values: Any) -> Any:
+        def cond(number: Any, opening: Any, *values: Any) -> Any:
+            del opening
             self._state.enter(values)
             more = True if test is None else condition(test(), "loop")
             if ahead is None:
                 return more
             return ahead(number) if more is True else _both(ahead(number), more)
 
-        def loop_body(number: Any, *values: Any) -> Any:
+        def loop_body(number: Any, opening: Any, *values: Any) -> Any:
             self._state.enter(values)
-            new = self._state.traced_round(lambda: round_(number), state.graph)
-            return [True if following is None else following(number), *new]
+            new = self._state.traced_round(lambda: round_(number), state.graph, *opening)
+            following_number = True if following is None else following(number)
+            return [following_number, [False for _ in opening], *new]
 
         first = convert_to_tensor(start)
-        last, *results = self._added(cond, loop_body, first)
+        last, _, *results = self._added(cond, loop_body, first)
         if self.least_rounds < 1:
             self._state.check_ran(lambda: self._has_run(first, last, ahead))
         self._state.enter(results)
 
     def _added(self, cond: Any, loop_body: Any, first: Any) -> Any:
-        """Adds the loop; again, where it turns out that sizes have to be left open."""
+        """Adds the loop; again, where it turns out that sizes stay open or that rounds differ."""
         while True:
-            variables = [first, *(s.value for s in self._state.slots)]
-            shapes = [first.shape, *self._state.as_invariants()]
+            # Whether it is the first round is only carried where that matters.
+            opening = [convert_to_tensor(True)] if self._state.opens else []
+            variables = [first, opening, *(s.value for s in self._state.slots)]
+            shapes = [first.shape, [t.shape for t in opening], *self._state.as_invariants()]
             try:
                 return while_loop(cond, loop_body, variables, shapes, **self._options)
-            except ShapesChangedError:
+            except (RoundsDifferError, ShapesChangedError):
                 continue
 
     def _has_run(self, first: Any, last: Any, ahead: Any) -> Any:
