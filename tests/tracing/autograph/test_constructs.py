@@ -192,7 +192,7 @@ def other_loops_inside(rows):
     found = None
     for row in rows:
         inner = row
-        for i in tf.range(2):
+        for _ in tf.range(2):
             inner = inner - SMALL if found is None else SMALL - inner
         found = inner
     return found
@@ -252,7 +252,7 @@ def only_assigns_in_branches(rows):
 
 
 @pytest.mark.parametrize(
-    "function, conditionals",
+    ("function", "conditionals"),
     [(only_assigns, 0), (only_assigns_what_variables_give, 0), (only_assigns_in_branches, 1)],
     ids=names,
 )
@@ -264,6 +264,45 @@ def test_rounds_that_do_not_ask_are_there_once(function, conditionals):
     assert sum("If" in op.type for op in operations) == conditionals
     rows = tf.constant([1.0, -2.0, 3.0])
     np.testing.assert_allclose(traced(rows), function(rows), rtol=1e-6)
+
+
+def rows_that_grow(rows):
+    found = None
+    for row in rows:
+        tf.autograph.experimental.set_loop_options(shape_invariants=[(found, [None])])
+        found = row[None] if found is None else tf.concat([found, row[None]], 0)
+    return found
+
+
+def two_that_grow(rows):
+    line, table = None, None
+    for row in rows:
+        tf.autograph.experimental.set_loop_options(
+            shape_invariants=[(line, [None]), (table, tf.TensorShape([None, 2]))]
+        )
+        pair = tf.stack([row, -row])[None]
+        line = row[None] if line is None else tf.concat([line, row[None]], 0)
+        table = pair if table is None else tf.concat([table, pair], 0)
+    return tf.concat([line[:, None], table], 1)
+
+
+@pytest.mark.parametrize("function", [rows_that_grow, two_that_grow], ids=names)
+def test_shape_invariants_reach_variables_that_start_as_none(function):
+    traced = tf.function(function, input_signature=[tf.TensorSpec([None], tf.float32)])
+    rows = tf.constant([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(traced(rows), function(rows))
+
+
+def test_shape_invariants_that_do_not_fit_leave_variables_that_start_as_none():
+    def function(rows):
+        found = None
+        for row in rows:
+            tf.autograph.experimental.set_loop_options(shape_invariants=[(found, [None, 3])])
+            found = row[None] if found is None else tf.concat([found, row[None]], 0)
+        return found
+
+    with pytest.raises(ValueError, match="'found' has shape"):
+        tf.function(function)(tf.constant([1.0, 2.0]))
 
 
 def test_a_loop_whose_first_round_finds_none_has_to_run():

@@ -104,7 +104,8 @@ class LoopState:
 
     def _shapes(self, value: Any, tensors: Any) -> Any:
         for given, shape in self._invariants:
-            if given is value:
+            # None is no name: of pairs for several variables the first whose shapes fit is meant.
+            if given is value and (value is not None or _fits(shape, tensors)):
                 return nest.map_structure(TensorShape, shape) if nest.is_nested(tensors) else shape
         return _shapes_of(tensors)
 
@@ -123,7 +124,7 @@ class LoopState:
                 left = self._left_at([*(s.index for s in self.slots), *found])
                 self._probed = round_work(graph, start, entered, left)
         for i, tensors in found.items():
-            shapes = _shapes_of(tensors)
+            shapes = self._shapes(self._before[i], tensors)
             self.slots.append(_Slot(i, zeros_like_structure(tensors), shapes, needs_round=True))
         self.slots.sort(key=lambda s: s.index)
         self._set(self._before)
@@ -315,6 +316,16 @@ def _shapes_of(tensors: Any) -> Any:
     """The shape of a tensor, or the list of the shapes of all tensors in a structure."""
     flat = nest.flatten(tensors, expand_composites=True)
     return flat[0].shape if flat and flat[0] is tensors else [t.shape for t in flat]
+
+
+def _fits(shape: Any, tensors: Any) -> bool:
+    """Whether tensors may have the shape, or the nest of shapes, that an invariant says."""
+    flat = nest.flatten(tensors, expand_composites=True)
+    whole = nest.is_nested(tensors)
+    shapes = nest.flatten(nest.map_structure(TensorShape, shape)) if whole else [shape]
+    return len(shapes) == len(flat) and all(
+        TensorShape(s).is_compatible_with(t.shape) for s, t in zip(shapes, flat, strict=True)
+    )
 
 
 def _absent(value: Any) -> bool:
