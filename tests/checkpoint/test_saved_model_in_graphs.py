@@ -155,3 +155,14 @@ def test_a_function_that_loads_it_has_eager_variables(path):
         return tf.saved_model.load(path).times(x)["y"]
 
     assert function(tf.constant([1.0, 1.0])).numpy().tolist() == [6, 12]
+
+
+def test_initializers_of_variables_without_values_are_refused_by_name(path):
+    options = tf.saved_model.LoadOptions(experimental_skip_checkpoint=True)
+    with tf.Graph().as_default(), v1.Session() as session:
+        model = tf.saved_model.load(path, options=options)
+        with pytest.raises(TypeError, match=r"in_graphs.py:.*got w:0, .*skip_check"):
+            v1.global_variables_initializer()
+        given = model.w.assign([8.0, 9.0])
+        session.run(given)
+        assert session.run(model.w).tolist() == [8.0, 9.0]

@@ -217,6 +217,25 @@ def test_a_row_that_fails_an_assertion():
             way(_checked, tf.constant([[1.0], [-1.0]]))
 
 
+def test_functions_that_must_compile_name_the_assertion():
+    compiled = tf.function(_strict, jit_compile=True)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="holds Assert 'assert_positive"):
+        compiled(_checked, tf.constant([[1.0], [2.0]]))
+
+
+def test_text_and_prints_are_those_of_a_row(capfd):
+    rows = tf.constant([[1, 2], [3, 4]])
+    texts = _strict(lambda r: tf.strings.format("<{}>", r), rows)
+    assert texts.numpy().tolist() == [b"<[1 2]>", b"<[3 4]>"]
+
+    def shown(row):
+        tf.print("row", row)
+        return row
+
+    _strict(shown, rows)
+    assert capfd.readouterr().err.splitlines() == ["row [1 2]", "row [3 4]"]
+
+
 def test_gradients_of_rows_on_the_host():
     with tf.GradientTape() as tape:
         x = tf.constant(X)

@@ -128,6 +128,7 @@ def _rows(fn: Any, elems: Any, flat: Sequence[Any]) -> tuple["_RowGraph", Any, l
     shared_rows = [_row(t) if one else None for t, one in zip(flat, single, strict=True)]
     packed = nest.pack_sequence_as(elems, [next(rows) if r is None else r for r in shared_rows])
     result = trace(graph, lambda: fn(packed))
+    _hold_effects(graph)
     captured = share_captures([graph], len(places))
     body = CallBody(graph.name, graph)
     if any(t.dtype in (dt.resource, dt.variant) for t in captured) or not (
@@ -138,6 +139,20 @@ def _rows(fn: Any, elems: Any, flat: Sequence[Any]) -> tuple["_RowGraph", Any, l
     graph.note()
     mapped = [t for t, one in zip(flat, single, strict=True) if not one]
     return graph, result, _vectorized(body, mapped, captured)
+
+
+def _hold_effects(graph: "_RowGraph") -> None:
+    """Makes outputs wait for checks and prints, and an output for a body that has none.
+
+    Other readers of a file run what the outputs of a function of rows need, and nothing else.
+    """
+    graph.finish()
+    if graph.outputs and not graph.control_outputs:
+        return
+    with context.graph_scope(graph), context.no_recording():
+        outputs = graph.outputs or [convert_to_tensor(True)]
+        with graph.control_dependencies(graph.control_outputs):
+            graph.outputs = [execute("Identity", (t,)) for t in outputs]
 
 
 class _RowGraph(BodyGraph):
@@ -232,8 +247,7 @@ def _vectorized(body: CallBody, mapped: Sequence[Any], shared: Sequence[Any]) ->
         "Tout": body.output_dtypes,
         "body": body,
     }
-    made = execute(VECTORIZED_CALL, (list(mapped), list(shared)), attrs)
-    return list(made) if body.outputs else []  # without outputs it is an operation in a graph
+    return list(execute(VECTORIZED_CALL, (list(mapped), list(shared)), attrs))
 
 
 def _gradient_of_vectorized(made: Record, *grads: Any) -> list[Any]:

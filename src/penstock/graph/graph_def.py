@@ -93,13 +93,20 @@ def as_graph_def(
     ops = [op for op in graph.get_operations() if op._id > (from_version or 0)]
     bodies, names = functions_of(ops, more)
     for op in ops:
-        message.node.extend(standard(node_def_of(op, add_shapes, names), str))
+        written = node_def_of(op, add_shapes, names)
+        message.node.extend(standard(written, _first_output, [t.dims for t in op._outputs]))
     message.versions.CopyFrom(versions_of(graph))
     if bodies:
         message.versions.min_consumer = max(message.versions.min_consumer, FUNCTIONS_MIN_CONSUMER)
     for body in bodies:
         write_function(body, names, message.library.function.add(), add_shapes)
     return message
+
+
+def _first_output(name: str, output: str) -> str:
+    """How a GraphDef names an operation's only output: as the operation."""
+    del output
+    return name
 
 
 def versions_of(graph: Graph) -> VersionDef:
@@ -233,7 +240,8 @@ class _BodyWriter:
             message.input.extend(self.reference(tensor) for tensor in op.inputs)
             waits = (c for c in op._control_inputs if id(c) in self.names)
             message.input.extend(sorted(f"^{self.names[id(c)]}" for c in waits))
-            messages.extend(standard(message, "{}:output:0".format))
+            shapes = [t.dims for t in op._outputs]
+            messages.extend(standard(message, "{}:{}:0".format, shapes))
 
 
 def _output_of(tensor: SymbolicTensor) -> tuple[str, int]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from penstock import proto
+from penstock.graph.standard_ops import as_ours
 from penstock.graph.verify import BACK_EDGES
 from penstock.util.names import OP_NAME, is_valid_op_name
 
@@ -120,7 +121,7 @@ def _read_node(node: NodeDef) -> ReadNode:
             f"inputs {list(node.input)[:20]}."
         )
     controls = tuple(dict.fromkeys(name for name, _ in edges[count:]))
-    return ReadNode(node, tuple(edges[:count]), controls)
+    return ReadNode(as_ours(node), tuple(edges[:count]), controls)
 
 
 def _needed(node: ReadNode, nodes: dict[str, ReadNode], elsewhere: set[Edge]) -> set[str]:

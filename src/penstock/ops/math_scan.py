@@ -306,11 +306,12 @@ def _cumulative_logsumexp_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 # Of the gradient of CumulativeLogsumexp; an operation of its own because its sums go over
-# logarithms, which have no slope at weights of 0, while the sums are linear in the weights.
+# logarithms, which have no slope at weights of 0, while the sums are linear in the weights. What is
+# written to files are standard operations in its place: see `penstock.graph.standard_ops`.
 WEIGHED_EXPONENTIALS = define_op(
     "PenstockWeighedExponentials(x: T, shift: T, weights: T, axis: Tidx; exclusive: bool = False, "
     "reverse: bool = False, T: {bfloat16, half, float, double}, Tidx: {int32, int64} = int32) -> "
-    "out: T",
+    "z: T",
     shape=lambda c: c.merge(c.merge(c.shape(0), c.shape(1)), c.shape(2)),
     host_inputs=("axis",),
     doc="Running sums of `weights * exp(-shift)` along an axis, times `exp(x)`.",

@@ -19,6 +19,7 @@ from penstock.ops.grouping import group
 from penstock.ops.variable_types import VariableAggregation, VariableSynchronization
 from penstock.ops.variables import Variable
 from penstock.types.dtypes import string
+from penstock.util.frames import user_frame
 
 
 class GraphKeys:
@@ -216,20 +217,40 @@ def variables_initializer(var_list: Any, name: str = "init") -> Any:
     Args:
       var_list: variables of the current graph.
       name: the operation's name.
+
+    Raises:
+      TypeError: nothing gives a variable its first value.
     """
     if state.graph is None:
         return None
+    without = [v.name for v in var_list or () if v.initializer is None]
+    if without:
+        where = user_frame()
+        raise TypeError(
+            f"variables_initializer '{name}'{f' at {where}' if where else ''}: expected variables"
+            f" with initializers, got {', '.join(without[:10])} without. Of a model that was loaded"
+            " with experimental_skip_checkpoint=True, load the values too, or leave its variables"
+            " out and give them values with `load` or `assign`."
+        )
     with control_dependencies([v.initializer for v in var_list or ()]):
         return execute("NoOp", (), None, name)
 
 
 def global_variables_initializer() -> Any:
-    """An operation that initializes all global variables; None in eager mode."""
+    """An operation that initializes all global variables; None in eager mode.
+
+    Raises:
+      TypeError: nothing gives one its first value.
+    """
     return variables_initializer(global_variables())
 
 
 def local_variables_initializer() -> Any:
-    """An operation that initializes all local variables; None in eager mode."""
+    """An operation that initializes all local variables; None in eager mode.
+
+    Raises:
+      TypeError: nothing gives one its first value.
+    """
     return variables_initializer(local_variables())
 
 

@@ -18,7 +18,7 @@ def _shapes(c: ShapeContext) -> list[Dims]:
 
 VECTORIZED_CALL = define_op(
     "PenstockVectorizedCall(mapped: [Tmapped], shared: [Tshared]; Tmapped: list(type) >= 1, "
-    "Tshared: list(type) >= 0, Tout: list(type) >= 0, body: func) -> output: [Tout]",
+    "Tshared: list(type) >= 0, Tout: list(type) >= 1, body: func) -> output: [Tout]",
     shape=_shapes,
     fallible=True,
     doc="The results of a body on each row of `mapped`, with all of `shared`, as rows.",

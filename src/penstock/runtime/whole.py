@@ -61,7 +61,11 @@ def _inside(body: Any, device: str) -> str:
         and op.type not in CALLS
         and op.type != "Placeholder"
         and op.type != "Const"
-        and (op.refused or not select(op.type, "compiled", device, op.attrs))
+        and (
+            op.refused
+            or not select(op.type, "compiled", device, op.attrs)
+            or any(t.dtype in _NO_ARRAYS for t in op.inputs)  # constant texts of an assertion, too
+        )
     ]
     return f"its body {body.name} holds {', '.join(from_body) or 'what cannot be compiled'}"
 

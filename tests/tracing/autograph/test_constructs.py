@@ -108,8 +108,101 @@ def counted_by_hand(rows):
     return total
 
 
+SMALL, LARGE = tf.constant(5.0), tf.constant(7.0)
+
+
+def same_work_of_rows_and_of_results(rows):
+    found = None
+    for row in rows:
+        found = row * 2.0 if found is None else found * 2.0
+    return found
+
+
+def same_work_with_other_captures(rows):
+    found = None
+    for row in rows:
+        found = row - SMALL if found is None else row - LARGE
+    return found
+
+
+def same_work_of_lists(rows):
+    found = None
+    for row in rows:
+        if found is None:
+            found = tf.reduce_sum([row, SMALL])
+        else:
+            found = tf.reduce_sum([row, found])
+    return found
+
+
+def same_work_in_other_order(rows):
+    found = None
+    for row in rows:
+        found = row - SMALL if found is None else SMALL - row
+    return found
+
+
+def no_work_at_all(rows):
+    found = None
+    for row in rows:
+        found = row if found is None else found
+    return found
+
+
+def other_captures_alone(rows):
+    found = None
+    for _ in rows:
+        found = SMALL if found is None else LARGE
+    return found
+
+
+def other_variable_is_left(rows):
+    found, low, high = None, tf.constant(1.0), tf.constant(2.0)
+    for row in rows:
+        one, two = row * low, row * high
+        if found is None:
+            low, high, found = one, two, row
+        else:
+            low, high, found = two, one, row
+    return low - 3.0 * high
+
+
+def other_attributes(rows):
+    found = None
+    for row in rows:
+        two = tf.stack([row, row + 1.0])
+        if found is None:
+            found = tf.cumsum(two)[0]
+        else:
+            found = tf.cumsum(two, reverse=True)[0]
+    return found
+
+
+def differs_inside_of_a_branch(rows):
+    found = None
+    for row in rows:
+        inner = row
+        if row > -2.0:
+            inner = row * SMALL if found is None else row * LARGE
+        found = inner
+    return found
+
+
+def other_loops_inside(rows):
+    found = None
+    for row in rows:
+        inner = row
+        for _ in tf.range(2):
+            inner = inner - SMALL if found is None else SMALL - inner
+        found = inner
+    return found
+
+
 ASKING = [
     first_is_kept, first_opens, first_alone_gives, constants_differ, with_jumps, counted_by_hand,
+    same_work_of_rows_and_of_results, same_work_with_other_captures, same_work_of_lists,
+    same_work_in_other_order, no_work_at_all, other_captures_alone, other_variable_is_left,
+    other_attributes, differs_inside_of_a_branch, other_loops_inside,
 ]  # fmt: skip
 
 
@@ -122,6 +215,94 @@ def test_the_first_round_may_find_none(function, rows, jit):
     traced = tf.function(function, input_signature=signature, jit_compile=jit)
     expected = np.asarray(function(tf.constant(rows)))
     np.testing.assert_allclose(np.asarray(traced(tf.constant(rows))), expected, rtol=1e-6)
+
+
+WEIGHT = tf.Variable(2.0)
+
+
+@tf.function
+def weighed(x):
+    return x * WEIGHT + SMALL
+
+
+def only_assigns(rows):
+    found = None
+    for row in rows:
+        found = row * 2.0
+    return found
+
+
+def only_assigns_what_variables_give(rows):
+    found = None
+    for row in rows:
+        found = weighed(row) * WEIGHT
+    return found
+
+
+def only_assigns_in_branches(rows):
+    found = None
+    i = tf.constant(0)
+    while i < 3:
+        if rows[i] > 0.0:
+            found = rows[i] * WEIGHT
+        else:
+            found = SMALL * WEIGHT
+        i += 1
+    return found
+
+
+@pytest.mark.parametrize(
+    ("function", "conditionals"),
+    [(only_assigns, 0), (only_assigns_what_variables_give, 0), (only_assigns_in_branches, 1)],
+    ids=names,
+)
+def test_rounds_that_do_not_ask_are_there_once(function, conditionals):
+    traced = tf.function(function, input_signature=[tf.TensorSpec([None], tf.float32)])
+    graph = traced.get_concrete_function().graph
+    (loop,) = (op for op in graph.get_operations() if "While" in op.type)
+    operations = loop.attrs["body"].graph.get_operations()
+    assert sum("If" in op.type for op in operations) == conditionals
+    rows = tf.constant([1.0, -2.0, 3.0])
+    np.testing.assert_allclose(traced(rows), function(rows), rtol=1e-6)
+
+
+def rows_that_grow(rows):
+    found = None
+    for row in rows:
+        tf.autograph.experimental.set_loop_options(shape_invariants=[(found, [None])])
+        found = row[None] if found is None else tf.concat([found, row[None]], 0)
+    return found
+
+
+def two_that_grow(rows):
+    line, table = None, None
+    for row in rows:
+        tf.autograph.experimental.set_loop_options(
+            shape_invariants=[(line, [None]), (table, tf.TensorShape([None, 2]))]
+        )
+        pair = tf.stack([row, -row])[None]
+        line = row[None] if line is None else tf.concat([line, row[None]], 0)
+        table = pair if table is None else tf.concat([table, pair], 0)
+    return tf.concat([line[:, None], table], 1)
+
+
+@pytest.mark.parametrize("function", [rows_that_grow, two_that_grow], ids=names)
+def test_shape_invariants_reach_variables_that_start_as_none(function):
+    traced = tf.function(function, input_signature=[tf.TensorSpec([None], tf.float32)])
+    rows = tf.constant([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(traced(rows), function(rows))
+
+
+def test_shape_invariants_that_do_not_fit_leave_variables_that_start_as_none():
+    def function(rows):
+        found = None
+        for row in rows:
+            tf.autograph.experimental.set_loop_options(shape_invariants=[(found, [None, 3])])
+            found = row[None] if found is None else tf.concat([found, row[None]], 0)
+        return found
+
+    with pytest.raises(ValueError, match="'found' has shape"):
+        tf.function(function)(tf.constant([1.0, 2.0]))
 
 
 def test_a_loop_whose_first_round_finds_none_has_to_run():

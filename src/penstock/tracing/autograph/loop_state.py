@@ -17,6 +17,7 @@ from penstock.core import context
 from penstock.core.execute import execute
 from penstock.ops.bodies import BodyGraph
 from penstock.ops.conditionals import cond
+from penstock.tracing.autograph.round_work import Name, RoundWork, round_work
 from penstock.tracing.autograph.values import (
     UndefinedReturnValue,
     as_tensors,
@@ -73,7 +74,7 @@ class LoopState:
         self._before = get_state()
         self._invariants = invariants
         self.slots = [s for i in range(len(names)) if (s := self._slot(i)) is not None]
-        self._probed: list[Any] | None = None
+        self._probed: RoundWork | None = None  # where a variable starts as None
         self.relaxes = self.opens = False
 
     @property
@@ -103,7 +104,8 @@ class LoopState:
 
     def _shapes(self, value: Any, tensors: Any) -> Any:
         for given, shape in self._invariants:
-            if given is value:
+            # None is no name: of pairs for several variables the first whose shapes fit is meant.
+            if given is value and (value is not None or _fits(shape, tensors)):
                 return nest.map_structure(TensorShape, shape) if nest.is_nested(tensors) else shape
         return _shapes_of(tensors)
 
@@ -114,13 +116,15 @@ class LoopState:
             return
         with scratch() as graph:
             self.enter([self._placeholders(graph, s) for s in self.slots])
-            start = len(graph.get_operations())
+            entered, start = self._entered(), len(graph.get_operations())
             round_()
-            self._probed = _work(graph, start)
             after = self._get()
             found = {i: self._as_tensors(i, after[i]) for i in waiting if not _absent(after[i])}
+            if any(self._before[i] is None for i in found):
+                left = self._left_at([*(s.index for s in self.slots), *found])
+                self._probed = round_work(graph, start, entered, left)
         for i, tensors in found.items():
-            shapes = _shapes_of(tensors)
+            shapes = self._shapes(self._before[i], tensors)
             self.slots.append(_Slot(i, zeros_like_structure(tensors), shapes, needs_round=True))
         self.slots.sort(key=lambda s: s.index)
         self._set(self._before)
@@ -159,13 +163,33 @@ class LoopState:
         """
         if self.opens:
             return self._opened_round(round_, opening)
-        start = len(graph.get_operations())
+        entered, start = self._entered(), len(graph.get_operations())
         round_()
-        if self._probed is not None and _work(graph, start) != self._probed:
-            self.opens = any(self._before[s.index] is None for s in self.slots)
-            if self.opens:
+        if self._probed is not None:
+            left = self._left_at([s.index for s in self.slots])
+            if round_work(graph, start, entered, left) != self._probed:
+                self.opens = True
                 raise RoundsDifferError
         return self._left()
+
+    def _entered(self) -> dict[int, Name]:
+        """By the identity of each tensor that the round begins with: of which variable it is."""
+        values = self._get()
+        return {
+            id(tensor): ("variable", slot.index, i)
+            for slot in self.slots
+            for i, tensor in enumerate(nest.flatten(values[slot.index], expand_composites=True))
+        }
+
+    def _left_at(self, places: Sequence[int]) -> list[Any]:
+        """The tensors that a round left in some of the variables, unchecked."""
+        values, left = self._get(), []
+        for index in sorted(places):
+            try:
+                left += nest.flatten(as_tensors(values[index]), expand_composites=True)
+            except (TypeError, ValueError):
+                left.append(values[index])  # no tensor: the checks say so
+        return left
 
     def _opened_round(self, round_: Callable[[], Any], opening: Any) -> list[Any]:
         """A round that is the first, in which variables are None, or another one."""
@@ -288,16 +312,20 @@ def _relax(slot: _Slot, tensors: Any) -> None:
         raise ShapesChangedError
 
 
-def _work(graph: Any, start: int) -> list[Any]:
-    """What tells the operations apart that were added since there were `start`, but inputs."""
-    found = graph.get_operations()[start:]
-    return [(op.type, op.attrs.get("value")) for op in found if op.type != "Placeholder"]
-
-
 def _shapes_of(tensors: Any) -> Any:
     """The shape of a tensor, or the list of the shapes of all tensors in a structure."""
     flat = nest.flatten(tensors, expand_composites=True)
     return flat[0].shape if flat and flat[0] is tensors else [t.shape for t in flat]
+
+
+def _fits(shape: Any, tensors: Any) -> bool:
+    """Whether tensors may have the shape, or the nest of shapes, that an invariant says."""
+    flat = nest.flatten(tensors, expand_composites=True)
+    whole = nest.is_nested(tensors)
+    shapes = nest.flatten(nest.map_structure(TensorShape, shape)) if whole else [shape]
+    return len(shapes) == len(flat) and all(
+        TensorShape(s).is_compatible_with(t.shape) for s, t in zip(shapes, flat, strict=True)
+    )
 
 
 def _absent(value: Any) -> bool:
