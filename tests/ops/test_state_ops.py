@@ -201,6 +201,20 @@ def test_assign_add_and_sub_keep_the_dtype(mode, op, sign, dtype):
     assert got["resource"].dtype == dtype
 
 
+@pytest.mark.parametrize("size", [7, 300_001])
+def test_assign_add_and_sub_write_where_the_array_is(size):
+    v = tf.Variable(np.zeros(size, np.float32))
+    delta = np.arange(size, dtype=np.float32)
+    cell = v.handle._array.resource
+    cell.write(np.zeros(size, np.float32))  # which nothing else has
+    before = id(cell.value)
+    for _ in range(2):
+        v.assign_add(delta, read_value=False)
+    v.assign_sub(3 * delta, read_value=False)
+    assert id(cell.value) == before
+    np.testing.assert_array_equal(v.numpy(), -delta)
+
+
 @pytest.mark.parametrize("dtype", [tf.bfloat16, tf.float16])
 def test_short_floats_are_updated(dtype):
     v = tf.Variable(tf.constant([1, 2], dtype))
