@@ -18,7 +18,12 @@ from penstock.core.kernels import HOST_LIMIT, ErrorClass, KernelContext, quiet
 from penstock.core.lazy import jax, jax_is_loaded
 from penstock.core.locks import Locks, call, drain
 from penstock.core.prepared import UNBOUNDED, PreparedOp
-from penstock.core.resources import ResourceHandle, VariableCell, eager_resources
+from penstock.core.resources import (
+    ResourceHandle,
+    VariableCell,
+    eager_resources,
+    variables_of,
+)
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, wrap
 from penstock.types.dims import Dims
@@ -263,8 +268,8 @@ def run_host(
     arguments: list[Any] = [a if a.__class__ is np.ndarray else host_value(a) for a in arrays]
     if op.shape_rule is not None:
         validate(prepared, arguments)
-    for position in prepared.refs:
-        arguments[position] = arguments[position].resource
+    for position, resource in zip(prepared.refs, referred(prepared, arguments), strict=True):
+        arguments[position] = resource
     try:
         results = _call_host(prepared, arguments, context)
     except errors.OpError as problem:
@@ -286,6 +291,21 @@ def run_host(
             f"{at_user_line()}",
         ) from problem
     return conform(prepared, results)
+
+
+def referred(prepared: PreparedOp, arrays: Sequence[Any]) -> list[Any]:
+    """What the handles refer to that an operation has effects on.
+
+    Raises:
+      InvalidArgumentError: they are to be variables, and one is not.
+    """
+    handles = [arrays[i] for i in prepared.refs]
+    if not prepared.of_variables:
+        return [handle.resource for handle in handles]
+    try:
+        return variables_of(handles)
+    except errors.OpError as problem:
+        raise located(problem, prepared.op.name) from None
 
 
 def plain_kernel(prepared: PreparedOp) -> Callable[..., Any] | None:

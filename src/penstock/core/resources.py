@@ -15,7 +15,7 @@ they are when nothing else refers to the array (`holds_alone`), as Python counts
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -231,6 +231,24 @@ class ResourceHandle:
             f"<ResourceHandle(name={self.name!r}, container={self.container!r},"
             f" type={type(self.resource).__name__})>"
         )
+
+
+def variables_of(handles: Sequence[ResourceHandle]) -> list[VariableCell]:
+    """The variables that handles refer to.
+
+    Raises:
+      InvalidArgumentError: one refers to another resource.
+    """
+    cells = [handle.resource for handle in handles]
+    for handle, cell in zip(handles, cells, strict=True):
+        if cell.__class__ is not VariableCell:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                "Trying to access a handle's resource using the wrong type: expected a variable, "
+                f"got {handle!r}. Pass the handle of a tf.Variable.",
+            )
+    return cells
 
 
 OWN = "own resources"  # the key in a session's state: a manager, where others share the task's

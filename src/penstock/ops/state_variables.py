@@ -17,6 +17,7 @@ from penstock.core.kernels import KernelContext, host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.resources import ResourceHandle, VariableCell
 from penstock.core.shapes import ShapeContext
+from penstock.core.traced import TracedRef
 from penstock.graph.handles import handle_dims
 from penstock.ops.state_host_rows import own_arrays
 from penstock.types import dims as d
@@ -75,13 +76,14 @@ VAR_IS_INITIALIZED = define_op(
     shape=shapes.scalar,
     stateful=True,
     effects={"resource": "r"},
+    any_resource=True,
     doc="Whether a variable has a value.",
 ).not_differentiable("it is a question")
 
 
 @host_kernel(VAR_IS_INITIALIZED, limit=1 << 62)
 def _var_is_initialized(resource: Any) -> Array:
-    return np.asarray(resource.value is not None)
+    return np.asarray(getattr(resource, "value", None) is not None)  # other resources are none
 
 
 DESTROY = define_op(
@@ -115,13 +117,21 @@ READ = define_op(
     shape=lambda c: c.variable_shape(0),
     stateful=True,
     effects={"resource": "r"},
+    any_resource=True,
     doc="The value of a variable.",
 )
 
 
 @kernel(READ, limit=1 << 62)
 def _read(xp: Any, resource: Any, *, dtype: Any) -> Array:
-    if dtype is dt.string and not isinstance(resource, VariableCell):
+    if not isinstance(resource, (VariableCell, TracedRef)):
+        if dtype is not dt.string:
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                "Could not find variable: expected the handle of one, got that of a "
+                f"{type(resource).__name__}. Read the handle of a tf.Variable.",
+            )
         # The reference to a queue, a table or a reader, fetched: where it is kept, and its name.
         return np.array([b"localhost", resource.name.encode()], object)
     value = resource.read()
