@@ -114,11 +114,14 @@ def _picker(places: list[int]) -> Callable[[Any], Any]:
 
 
 def _fit(refs: Sequence[Any], grad: Array, indices: Array | None) -> bool:
-    """Whether variables have values, all like the gradient's, or with a row for each index."""
+    """Whether variables have values, all like the gradient's, or with a row for each index.
+
+    Rows without elements do not: some rules refuse them.
+    """
     shape, dtype = grad.shape, grad.dtype
     if indices is not None:
         first = refs[0].value
-        if first is None or not first.ndim or indices.ndim != 1:
+        if first is None or not first.ndim or indices.ndim != 1 or 0 in first.shape[1:]:
             return False
         if shape != indices.shape + first.shape[1:]:
             return False
