@@ -120,6 +120,18 @@ def test_no_size_is_too_large_for_one_native_pass(monkeypatch):
         assert single_limit(name, types, 10) == 10
 
 
+def test_rules_without_a_native_pass_stay_where_numpy_is_ahead(monkeypatch):
+    if not native_arrays.LIBRARY.is_in_use():
+        pytest.skip("there is no native library")
+    momentum, floats = "ResourceApplyMomentum", (dt.resource, dt.float32)
+    limits = [single_limit(n, floats, 10) for n in (momentum, "ResourceApplyFtrl")]
+    assert limits[0] > limits[1] > 10  # with another power than -0.5 it has no program
+    assert single_limit("ResourceApplyPowerSign", floats, 10) == 10
+    assert single_limit(momentum, (dt.resource, dt.int32), 10) == 10
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
+    assert single_limit(momentum, floats, 10) == 10
+
+
 @pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
 @pytest.mark.parametrize("dtype", ["float32", "int16", "complex64"])
 @pytest.mark.parametrize("few", [0, 1 << 14])

@@ -585,9 +585,32 @@ def test_an_eager_condition_is_its_elements_truth(pred, expected):
     assert tf.compat.v1.cond(pred, lambda: 1, lambda: 2) == expected
 
 
-def test_a_list_is_no_condition():
-    with pytest.raises(tf.errors.InvalidArgumentError, match="one boolean"):
-        tf.while_loop(lambda i: [True, False], lambda i: i, [0])
+def test_a_list_is_no_condition_without_a_bound():
+    for given in ([True, False], [False]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="one boolean"):
+            tf.while_loop(lambda i, given=given: given, lambda i: i, [0])
+    for given in ([], ()):
+        assert tf.while_loop(lambda i, given=given: given, lambda i: i + 1, [0]) == [0]
+
+
+def test_with_a_bound_a_condition_becomes_a_tensor():
+    def rounds(cond):
+        return int(tf.while_loop(cond, lambda i: [i + 1], [0], maximum_iterations=4)[0])
+
+    for cond, wanted in (
+        (lambda i: [i < 3], 3),
+        (lambda i: (i < 3,), 3),
+        (lambda i: [[i < 3]], 3),
+        (lambda i: [True], 4),
+        (lambda i: [False], 0),
+        (lambda i: [], 0),
+    ):
+        assert rounds(cond) == wanted
+    with pytest.raises(ValueError, match="ambiguous"):
+        rounds(lambda i: [i < 3, i < 3])
+    for number in (1, [1], ["a"], 2.5):
+        with pytest.raises(TypeError, match="bool"):
+            rounds(lambda i, number=number: number)
 
 
 @pytest.mark.parametrize(

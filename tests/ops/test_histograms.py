@@ -26,3 +26,15 @@ def test_a_histogram_of_many_numbers(dtype: Any) -> None:
 def test_bins_are_at_least_one():
     with pytest.raises(tf.errors.InvalidArgumentError, match="nbins > 0, got 0"):
         tf.histogram_fixed_width_bins([1.0], [0.0, 5.0], 0)
+
+
+@pytest.mark.parametrize("make", [np.int32, np.array, tf.constant, tf.Variable])
+def test_bins_that_a_tensor_counts_are_at_least_one(make):
+    def places(nbins):
+        return tf.histogram_fixed_width_bins([1.0, 2.0], [0.0, 5.0], nbins)
+
+    for run in (places, tf.function(places)):
+        assert run(make(np.int32(3))).numpy().tolist() == [0, 1]
+        for few in (0, -1):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=f"nbins > 0, got.*{few}"):
+                run(make(np.int32(few)))

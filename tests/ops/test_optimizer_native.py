@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import penstock as tf
-from penstock.core import native_arrays
-from penstock.core.convert import kept_number
+from penstock.core import convert, native_arrays
 from penstock.core.kernels import KernelContext
 from penstock.core.resources import VariableCell
 from penstock.ops.optimizer_native import NativeRule
@@ -32,15 +31,18 @@ def _context() -> KernelContext:
     return KernelContext("ResourceApplyGradientDescent", {}, None)
 
 
-def test_rates_of_numbers_are_remembered_and_others_are_not() -> None:
+def test_calls_are_remembered_by_their_rates() -> None:
     rule, cell, grad = _rule(), _cell([1.0, 2.0]), np.array([1, 1], np.float32)
-    kept = kept_number(0.5, dt.float32)
-    assert kept is not None
-    for rate, known in ((kept._array, 1), (np.array(0.25, np.float32), 1)):
-        assert rule.run(_context(), (cell, rate, grad))
-        assert rule.run(_context(), (cell, rate, grad))
+    for rate, known in ((0.5, 1), (0.25, 2), (0.5, 2), (0.0, 3), (-0.0, 4)):
+        assert rule.run(_context(), (cell, np.array(rate, np.float32), grad))
         assert len(rule._ready) == known
-    np.testing.assert_array_equal(cell.read(), [-0.5, 0.5])
+    np.testing.assert_array_equal(cell.read(), [-0.25, 0.75])
+
+
+def test_rates_that_are_no_scalars_are_left_though_their_numbers_are_known() -> None:
+    rule, cell, grad = _rule(), _cell([1.0]), np.array([1], np.float32)
+    assert rule.run(_context(), (cell, np.array(1, np.float32), grad))
+    assert not rule.run(_context(), (cell, np.array([1], np.float32), grad))
 
 
 def test_a_rate_that_changes_in_place_is_read_again() -> None:
@@ -50,6 +52,41 @@ def test_a_rate_that_changes_in_place_is_read_again() -> None:
     rate[()] = 10
     assert rule.run(_context(), (cell, rate, grad))
     np.testing.assert_array_equal(cell.read(), [-11])
+
+
+def test_a_rate_that_only_others_write_is_read_again() -> None:
+    """An array of DLPack is read-only here, and its owner writes to it."""
+    whole = np.zeros(32, np.float32)
+    first = -whole.ctypes.data % 64 // 4
+    buf = whole[first : first + 1].reshape(())  # where tensors need no copy
+    buf[()] = 1
+    rate, v = tf.experimental.dlpack.from_dlpack(buf.__dlpack__()), tf.Variable([0.0])
+    for value in (1, 1, 10):
+        buf[()] = value
+        tf.raw_ops.ResourceApplyGradientDescent(var=v.handle, alpha=rate, delta=[1.0])
+    np.testing.assert_array_equal(v.numpy(), [-12])
+
+
+def test_a_conversion_of_numbers_is_used_once_there_is_one(monkeypatch) -> None:
+    monkeypatch.setattr(convert, "_plain", dict(convert._plain))
+    monkeypatch.setattr(convert, "_converters", list(convert._converters))
+    v, m, grad = tf.Variable([0.0]), tf.Variable([0.0]), tf.constant([1.0])
+
+    def step() -> None:
+        tf.raw_ops.ResourceApplyMomentum(
+            var=v.handle, accum=m.handle, lr=21.0, grad=grad, momentum=0.5
+        )
+
+    def doubled(value, dtype=None, name=None, as_ref=False):
+        return tf.constant(np.float32(42)) if value == 21.0 else NotImplemented
+
+    step()
+    step()
+    v.assign([0.0])
+    m.assign([0.0])
+    tf.register_tensor_conversion_function(float, doubled)
+    step()
+    np.testing.assert_array_equal(v.numpy(), [-42])
 
 
 def test_what_does_not_fit_is_left() -> None:

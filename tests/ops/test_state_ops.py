@@ -201,6 +201,20 @@ def test_assign_add_and_sub_keep_the_dtype(mode, op, sign, dtype):
     assert got["resource"].dtype == dtype
 
 
+@pytest.mark.parametrize("size", [7, 300_001])
+def test_assign_add_and_sub_write_where_the_array_is(size):
+    v = tf.Variable(np.zeros(size, np.float32))
+    delta = np.arange(size, dtype=np.float32)
+    cell = v.handle._array.resource
+    cell.write(np.zeros(size, np.float32))  # which nothing else has
+    before = id(cell.value)
+    for _ in range(2):
+        v.assign_add(delta, read_value=False)
+    v.assign_sub(3 * delta, read_value=False)
+    assert id(cell.value) == before
+    np.testing.assert_array_equal(v.numpy(), -delta)
+
+
 @pytest.mark.parametrize("dtype", [tf.bfloat16, tf.float16])
 def test_short_floats_are_updated(dtype):
     v = tf.Variable(tf.constant([1, 2], dtype))
@@ -219,6 +233,51 @@ def test_reading_and_assigning_check_the_dtype():
         errors.InvalidArgumentError, match=r"wrong dtype\. Expected float32 got int32"
     ):
         tf.raw_ops.ReadVariableOp(resource=v.handle, dtype=tf.int32)
+
+
+def _table():
+    return tf.raw_ops.MutableHashTableV2(key_dtype=tf.int64, value_dtype=tf.float32)
+
+
+ON_VARIABLES = {
+    "AssignVariableOp": {"value": np.float32(1)},
+    "AssignAddVariableOp": {"value": np.float32(1)},
+    "AssignSubVariableOp": {"value": np.ones(100_000, np.float32)},
+    "VariableShape": {},
+    "ResourceCountUpTo": {"limit": 3, "T": tf.int32},
+    "ResourceGather": {"indices": [1], "dtype": tf.float32},
+    "ResourceScatterAdd": {"indices": [0], "updates": [1.0]},
+    "ResourceApplyGradientDescent": {"alpha": 1.0, "delta": [1.0]},
+}
+
+
+@pytest.mark.parametrize("op", ON_VARIABLES)
+def test_other_resources_are_no_variables(op):
+    raw = getattr(tf.raw_ops, op)
+    name = {"VariableShape": "input", "ResourceApplyGradientDescent": "var"}.get(op, "resource")
+
+    def run(handle):
+        found = raw(**{name: handle}, **ON_VARIABLES[op])
+        return found if isinstance(found, tf.Tensor) else None  # or it would not run
+
+    for way in (run, tf.function(run)):
+        with pytest.raises(errors.InvalidArgumentError, match=r"expected a variable, got.*Table"):
+            way(_table())
+
+
+def test_other_resources_have_no_value():
+    def is_there(handle):
+        return tf.raw_ops.VarIsInitializedOp(resource=handle)
+
+    def read(handle):
+        return tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+
+    assert not is_there(_table())
+    assert not tf.function(is_there)(_table())
+    with pytest.raises(errors.FailedPreconditionError, match="Could not find variable"):
+        read(_table())
+    with pytest.raises(errors.InvalidArgumentError, match="expected a variable"):
+        tf.function(read)(_table())  # a step takes all its variables before it reads one
 
 
 def test_validated_assignment_keeps_the_shape():

@@ -220,6 +220,28 @@ def test_no_rows_change_nothing(mode):
         np.testing.assert_array_equal(got[name], value)
 
 
+@pytest.mark.parametrize("name", sorted(n for n, r in RULES.items() if r.sparse))
+@pytest.mark.parametrize("rows", [0, 2])
+def test_rows_without_elements(name, rows):
+    """TensorFlow refuses them for these rules, also where there is no index."""
+    update, refused = RULES[name], name.startswith(("Adagrad", "Ftrl", "Proximal"))
+    slots = update.slots.split()
+    given = {n: HYPER[n] for n in update.sparse_inputs() if n in HYPER}
+    given |= {"grad": np.zeros((rows, 0), np.float32), "indices": np.arange(rows)}
+    variables = {n: tf.Variable(np.zeros((3, 0), np.float32)) for n in slots}
+    op = getattr(tf.raw_ops, f"ResourceSparseApply{name}")
+
+    def step():
+        op(**{n: v.handle for n, v in variables.items()}, **given)
+
+    for way in (step, tf.function(step)):
+        if refused:
+            with pytest.raises(errors.InvalidArgumentError, match="should be greater than zero"):
+                way()
+        else:
+            way()
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("row", [-1, 5])
 def test_a_bad_row_leaves_every_slot_alone(mode, row):

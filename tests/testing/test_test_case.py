@@ -64,6 +64,9 @@ TABLE: list[tuple[str, tuple[Any, ...], tuple[Any, ...]]] = [
     ("assertNDArrayNear", (np.ones(2), np.ones(2) + 0.1, 0.2),
      (np.ones(2), np.ones(2) + 0.1, 0.1)),
     ("assertNear", (1.0, 1.5, 0.5), (1.0, 1.5, 0.25)),
+    ("assertNear", (tf.constant([1.0]), 1, 0.5), (tf.constant([1.0]), 2, 0.5)),
+    ("assertNear", (np.array([1.0]), 1.0, 0.5), (1.0, np.array([2.0]), np.float32(0.5))),
+    ("assertNear", ("a", "a", 0), (1.0, NAN, 1.0)),
     ("assertAllGreater", ([2, 3], 1), ([1, 2], 1)),
     ("assertAllGreaterEqual", ([1, 2], 1), ([0, 2], 1)),
     ("assertAllLess", ([1, 2], 3), ([1, 2], 2)),
@@ -474,3 +477,11 @@ def test_contexts_and_facts_belong_to_the_test(case: Any, tmp_path: Any) -> None
     with pytest.raises(AssertionError):
         case.assertDictEqual(a={"x": 1}, b={"x": 2}, msg="m")  # noqa: PT009
     case.assertItemsEqual(first=[1, 2], second=[2, 1])
+
+
+def test_what_is_not_near_is_shown(case: Any) -> None:
+    text = r"False is not true : 1\.000000 != 2\.000000 \+/- 0\.500000 \(difference: 1\) \(words\)"
+    for value in (1, np.float32(1), np.array([1.0]), tf.constant(1.0), tf.Variable(1.0)):
+        case.assertNear(value, 1, 1e-3)
+        with pytest.raises(AssertionError, match=text):
+            case.assertNear(value, 2.0, 0.5, "words")

@@ -25,6 +25,7 @@ from penstock.core.host_runs import (
     located,
     locked,
     on_accelerator,
+    referred,
     run_host,
     run_small,
     validate,
@@ -101,7 +102,7 @@ def resources_of(arrays: Sequence[Any]) -> list[Any]:
 def _run_now(prepared: PreparedOp, flat: tuple[EagerTensor, ...]) -> Sequence[EagerTensor]:
     arrays = [t._array for t in flat]
     if prepared.leasing:
-        cells = [arrays[i].resource for i in prepared.refs]
+        cells = referred(prepared, arrays)
         return locked(cells, lambda: _run_leasing(prepared, flat, arrays))  # type: ignore[no-any-return]
     results = run_prepared(prepared, arrays)
     outputs = [wrap(a, t) for a, t in zip(results, prepared.out_dtypes, strict=True)]
@@ -221,7 +222,7 @@ def run_compiled(prepared: PreparedOp, arrays: list[Any]) -> Sequence[Any]:
     """Runs the operation as an executable of its own."""
     if prepared.op.shape_rule is not None:
         validate(prepared, arrays)
-    cells = {i: arrays[i].resource for i in prepared.refs}
+    cells = dict(zip(prepared.refs, referred(prepared, arrays), strict=True))
     locks = Locks(cells.values())
     held: list[Any] = []
     back = map(call, iter(held))

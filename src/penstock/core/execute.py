@@ -6,7 +6,6 @@ they are converted to the dtypes that the tensors beside them require.
 """
 
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from penstock.core.tensor import EagerTensor, Tensor
 from penstock.types.dtypes import DType, as_dtype, float32, float64, int32
 
 NO_ATTRS: dict[str, Any] = {}
-KEPT_NUMBERS = 256  # combinations of numbers that are remembered, for each of their classes
 _Make = Callable[[Any, DType], EagerTensor | None]
 
 
@@ -201,51 +199,21 @@ def _with_numbers(
         if len(op.numbers) >= PREPARED:
             op.numbers.clear()
         numbers = op.numbers[key] = _numbers(op, inputs)
-    return None if numbers is None else numbers.flat(inputs)
-
-
-class _Numbers:
-    """How the numbers among inputs of some classes become tensors. Thread-safe.
-
-    Attributes:
-      places: where they are.
-      kept: tensors by numbers, where they may be given again: those of `convert.kept_number`.
-    """
-
-    __slots__ = ("conversions", "kept", "pick", "places")
-
-    def __init__(self, conversions: list[tuple[int, DType, _Make]], keeps: bool) -> None:
-        self.conversions = conversions
-        self.places = [place for place, _, _ in conversions]
-        self.pick: Callable[[Sequence[Any]], Any] = itemgetter(*self.places)
-        self.kept: dict[Any, list[EagerTensor]] | None = {} if keeps and self.places[1:] else None
-
-    def flat(self, inputs: Sequence[Any]) -> tuple[EagerTensor, ...] | None:
-        """The inputs with tensors for numbers; None where one is to be looked at."""
-        flat = list(inputs)
-        kept = None if self.kept is None or state.place is not None else self.kept
-        numbers: Any = None if kept is None else self.pick(inputs)
-        known = None if kept is None else kept.get(numbers)
-        if known is not None:
-            for place, tensor in zip(self.places, known, strict=True):
-                flat[place] = tensor
-            return tuple(flat)
-        for place, dtype, make in self.conversions:
-            found = make(inputs[place], dtype)
-            if found is None:
-                return None
-            flat[place] = found
-        if kept is not None and all(numbers):  # 0.0 and -0.0 would be one key
-            if len(kept) >= KEPT_NUMBERS:
-                kept.clear()
-            kept[numbers] = [flat[place] for place in self.places]
-        return tuple(flat)
+    if numbers is None:
+        return None
+    flat = list(inputs)
+    for place, dtype, make in numbers:
+        found = make(inputs[place], dtype)
+        if found is None:
+            return None
+        flat[place] = found
+    return tuple(flat)
 
 
 _FRACTIONS = (float32, float64)
 
 
-def _numbers(op: OpDef, inputs: Sequence[Any]) -> _Numbers | None:
+def _numbers(op: OpDef, inputs: Sequence[Any]) -> list[tuple[int, DType, _Make]] | None:
     """The place, dtype and conversion of each number; None where more is to be looked at."""
     singles = op.single_inputs
     if len(singles) != len(inputs):
@@ -268,7 +236,7 @@ def _numbers(op: OpDef, inputs: Sequence[Any]) -> _Numbers | None:
             return None
         make = convert.plain_number if op.outputs else convert.kept_number
         found.append((place, dtype, convert.short_integers if whole and known else make))
-    return _Numbers(found, keeps=all(make is convert.kept_number for _, _, make in found))
+    return found
 
 
 def _list_items(op: OpDef, arg: ArgDef, value: Any) -> list[Any]:

@@ -18,7 +18,12 @@ from penstock.core.kernels import HOST_LIMIT, ErrorClass, KernelContext, quiet
 from penstock.core.lazy import jax, jax_is_loaded
 from penstock.core.locks import Locks, call, drain
 from penstock.core.prepared import UNBOUNDED, PreparedOp
-from penstock.core.resources import ResourceHandle, VariableCell, eager_resources
+from penstock.core.resources import (
+    ResourceHandle,
+    VariableCell,
+    eager_resources,
+    variables_of,
+)
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import EagerTensor, wrap
 from penstock.types.dims import Dims
@@ -98,10 +103,19 @@ def _small_on_variables(
     if effects.switch.log is not None:
         return None
     arrays: list[Any] = [tensor._array for tensor in flat]
-    try:
-        cells = [arrays[place].resource for place in prepared.refs]
-        shapes = [a.shape if a.__class__ is np.ndarray else a.resource.dims for a in arrays]
-    except AttributeError:  # an array of XLA's, or a handle of another resource
+    cells: list[VariableCell] = []
+    shapes: list[Dims] = []
+    for place, array in enumerate(arrays):
+        if array.__class__ is np.ndarray:
+            shapes.append(array.shape)
+            continue
+        cell = array.resource if array.__class__ is ResourceHandle else None
+        if cell.__class__ is not VariableCell:  # an array of XLA's, or another resource
+            return None
+        arrays[place] = cell
+        cells.append(cell)
+        shapes.append(cell.dims)
+    if len(cells) != len(prepared.refs):
         return None
     last, size = prepared.last
     if shapes != last:
@@ -109,10 +123,6 @@ def _small_on_variables(
         if size < 0:
             return None
         prepared.last = (shapes, size) if not prepared.reads else _NOTHING
-    for place, cell in zip(prepared.refs, cells, strict=True):
-        if cell.__class__ is not VariableCell:
-            return None
-        arrays[place] = cell
     locks = _locks(prepared, cells)
     if not WITH_IS_WHOLE:
         owners = {id(cell): cell for cell in cells}.values()
@@ -141,9 +151,6 @@ _NOTHING: tuple[Any, int] = (None, 0)
 
 def _known_size(prepared: PreparedOp, arrays: Sequence[Any], cells: Sequence[Any]) -> int:
     """How many elements the arrays have; -1 where these shapes are not known to be allowed."""
-    handles = sum(array.__class__ is ResourceHandle for array in arrays)
-    if handles != len(cells) or any(cell.__class__ is not VariableCell for cell in cells):
-        return -1
     key = [a.shape if a.__class__ is np.ndarray else () for a in arrays]
     key += [cell.dims for cell in cells]
     if not _is_known(prepared, tuple(key), arrays):
@@ -261,8 +268,8 @@ def run_host(
     arguments: list[Any] = [a if a.__class__ is np.ndarray else host_value(a) for a in arrays]
     if op.shape_rule is not None:
         validate(prepared, arguments)
-    for position in prepared.refs:
-        arguments[position] = arguments[position].resource
+    for position, resource in zip(prepared.refs, referred(prepared, arguments), strict=True):
+        arguments[position] = resource
     try:
         results = _call_host(prepared, arguments, context)
     except errors.OpError as problem:
@@ -284,6 +291,21 @@ def run_host(
             f"{at_user_line()}",
         ) from problem
     return conform(prepared, results)
+
+
+def referred(prepared: PreparedOp, arrays: Sequence[Any]) -> list[Any]:
+    """What the handles refer to that an operation has effects on.
+
+    Raises:
+      InvalidArgumentError: they are to be variables, and one is not.
+    """
+    handles = [arrays[i] for i in prepared.refs]
+    if not prepared.of_variables:
+        return [handle.resource for handle in handles]
+    try:
+        return variables_of(handles)
+    except errors.OpError as problem:
+        raise located(problem, prepared.op.name) from None
 
 
 def plain_kernel(prepared: PreparedOp) -> Callable[..., Any] | None:

@@ -55,6 +55,7 @@ def update(
     grad: Array,
     values: Array,
     indices: Array | None = None,
+    threads: int | None = None,
 ) -> bool:
     """Writes the new values of a variable and its slots over the old ones.
 
@@ -65,6 +66,7 @@ def update(
       grad: the gradient of that shape, or a row [...] for each index.
       values: of `values_of`.
       indices: int32 or int64[M]: rows that are updated one after the other; all when None.
+      threads: how many may work; for much work one for each processor when None.
 
     Returns:
       Whether it did; not so where an index is outside of [0, N). Then nothing was written.
@@ -72,7 +74,8 @@ def update(
     call, width = LIBRARY.function("rule"), grad.size
     if call is None:  # switched off since `kind_served` was asked
         return False
-    threads = processors() if width > _ALONE else 1
+    if threads is None:
+        threads = processors() if width > _ALONE else 1
     if not grad.flags.c_contiguous:
         grad = np.ascontiguousarray(grad)
     slots = (*arrays, *_NO_SLOTS[len(arrays) :])

@@ -112,8 +112,8 @@ class OpDef:
     """The definition of a kind of operation, by `define_op`; only decorators attach to it."""
 
     __slots__ = (
-        "attrs", "calls", "doc", "effect_rule", "effects", "fallible", "float_attrs",
-        "gradient_function", "gradient_reason", "gradient_refused",
+        "any_resource", "attrs", "calls", "doc", "effect_rule", "effects", "fallible",
+        "float_attrs", "gradient_function", "gradient_reason", "gradient_refused",
         "host_checks",
         "host_inputs", "inputs", "name", "numbers", "outputs", "prepared", "shape_rule",
         "single_inputs", "stateful", "step_input", "text", "type_attrs",
@@ -133,6 +133,7 @@ class OpDef:
         shape: Callable[..., Any] | None,
         stateful: bool,
         effects: dict[str, str] | None,
+        any_resource: bool,
         host_inputs: Iterable[str],
         step_input: Callable[..., Any] | None,
         fallible: bool,
@@ -143,6 +144,7 @@ class OpDef:
         self.shape_rule = shape
         self.stateful = stateful
         self.effects = effects or {}
+        self.any_resource = any_resource
         self.host_inputs = frozenset(host_inputs)
         self.step_input = step_input
         self.fallible = fallible
@@ -258,6 +260,7 @@ def define_op(
     shape: Callable[..., Any] | None = None,
     stateful: bool = False,
     effects: dict[str, str] | None = None,
+    any_resource: bool = False,
     host_inputs: Iterable[str] = (),
     step_input: Callable[..., Any] | None = None,
     fallible: bool = False,
@@ -273,6 +276,8 @@ def define_op(
         by simplification.
       effects: for each resource input that the operation touches: "r", "w" (writes without reading)
         or "rw".
+      any_resource: these need not be variables: the kernels look what they are. Others are refused
+        before a kernel sees them.
       host_inputs: inputs whose values its compiled kernels must know while they are traced (shapes,
         axes).
       step_input: `function(context, attrs)`, run on the host once a step; its result comes first in
@@ -284,8 +289,8 @@ def define_op(
       AlreadyExistsError: an operation of this name is registered.
     """
     op = OpDef(
-        text, shape=shape, stateful=stateful, effects=effects, host_inputs=host_inputs,
-        step_input=step_input, fallible=fallible, doc=doc,
+        text, shape=shape, stateful=stateful, effects=effects, any_resource=any_resource,
+        host_inputs=host_inputs, step_input=step_input, fallible=fallible, doc=doc,
     )  # fmt: skip
     if op.name in _ops:
         raise errors.AlreadyExistsError(
@@ -328,8 +333,8 @@ def define_unserved(text: str, *, stateful: bool) -> None:
     It does not count as registered, and `define_op` may still register one of its name.
     """
     op = OpDef(
-        text, shape=None, stateful=stateful, effects=None, host_inputs=(), step_input=None,
-        fallible=False, doc="",
+        text, shape=None, stateful=stateful, effects=None, any_resource=False, host_inputs=(),
+        step_input=None, fallible=False, doc="",
     )  # fmt: skip
     _unserved[op.name] = op.without_gradient("no device here runs it")
 

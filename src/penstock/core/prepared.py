@@ -33,8 +33,9 @@ class PreparedOp:
 
     __slots__ = (
         "attrs", "compiled", "counts", "device", "head", "host", "host_kernel", "in_dtypes",
-        "last", "leasing", "limit", "locks", "op", "out_dtypes", "out_numpy", "reads", "refs",
-        "seen", "single", "single_limit", "small_limit", "static", "validated", "writes",
+        "last", "leasing", "limit", "locks", "of_variables", "op", "out_dtypes", "out_numpy",
+        "reads", "refs", "seen", "single", "single_limit", "small_limit", "static", "validated",
+        "writes",
     )  # fmt: skip
 
     def __init__(
@@ -57,6 +58,7 @@ class PreparedOp:
         )
         self.single = len(op.outputs) == 1 and not op.outputs[0].is_list
         self.refs, self.writes = effect_positions(op, counts, self.attrs)
+        self.of_variables = bool(op.effects) and not op.any_resource
         self.host_kernel: Kernel | None = select(
             op.name, "host", device, self.attrs, singly=not planned
         )

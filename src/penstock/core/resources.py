@@ -15,7 +15,7 @@ they are when nothing else refers to the array (`holds_alone`), as Python counts
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -150,7 +150,7 @@ class VariableCell:
         The lock is held, and so it stays until the caller has written to the array. A caller that
         has the array in a variable of its own holds it too.
         """
-        if sys.getrefcount(self.value) != _ALONE or self.value.__class__ is not np.ndarray:
+        if sys.getrefcount(self.value) != _OWN_REFERENCES or self.value.__class__ is not np.ndarray:
             return False
         if self._lease is not None:
             self._recall()
@@ -160,7 +160,7 @@ class VariableCell:
             return self.value.flags.owndata
         # of an array with elements from a place on; views of a view refer to the whole
         whole = self.value.base.__class__ is np.ndarray and self.value.base.base is None
-        return whole and sys.getrefcount(self.value.base) == _ALONE
+        return whole and sys.getrefcount(self.value.base) == _OWN_REFERENCES
 
     @property
     def initialized(self) -> bool:
@@ -184,7 +184,7 @@ class _Alone:
         return sys.getrefcount(self.value)
 
 
-_ALONE = _Alone().holders()
+_OWN_REFERENCES = _Alone().holders()
 
 
 def owned_copy(value: Any) -> Any:
@@ -231,6 +231,24 @@ class ResourceHandle:
             f"<ResourceHandle(name={self.name!r}, container={self.container!r},"
             f" type={type(self.resource).__name__})>"
         )
+
+
+def variables_of(handles: Sequence[ResourceHandle]) -> list[VariableCell]:
+    """The variables that handles refer to.
+
+    Raises:
+      InvalidArgumentError: one refers to another resource.
+    """
+    cells = [handle.resource for handle in handles]
+    for handle, cell in zip(handles, cells, strict=True):
+        if cell.__class__ is not VariableCell:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                "Trying to access a handle's resource using the wrong type: expected a variable, "
+                f"got {handle!r}. Pass the handle of a tf.Variable.",
+            )
+    return cells
 
 
 OWN = "own resources"  # the key in a session's state: a manager, where others share the task's

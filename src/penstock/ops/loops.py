@@ -72,7 +72,9 @@ def while_loop(
     Raises:
       TypeError: `cond` or `body` is not callable, or a variable changes its dtype.
       ValueError: there are no loop variables, or a structure or shape changes.
-      InvalidArgumentError: `cond` returns something else than one boolean (in a graph), or a list.
+      InvalidArgumentError: `cond` returns something else than one boolean (in a graph), or, eagerly
+        and without a bound, a list of something: it would be true for ever.
+      TypeError, ValueError: eagerly and with a bound, `cond` returns no boolean, or several.
 
     Example:
       >>> import penstock as tf
@@ -184,15 +186,18 @@ def _as_given(loop_vars: Any, result: Any) -> Any:
 def _run_now(cond: Any, body: Any, loop_vars: Any, bound: Tensor | None) -> Any:
     limit = None if bound is None else int(bound)  # type: ignore[call-overload]
     rounds = 0
-    while (limit is None or rounds < limit) and _goes_on(cond(*loop_vars)):
+    while (limit is None or rounds < limit) and _goes_on(cond(*loop_vars), limit):
         result = _as_given(loop_vars, body(*loop_vars))
         loop_vars = nest.map_structure(_as_tensor, result)
         rounds += 1
     return loop_vars
 
 
-def _goes_on(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):  # which is true for ever
+def _goes_on(value: Any, limit: int | None) -> bool:
+    """Whether a condition holds. With a limit it is a tensor's, else Python's: empty lists end."""
+    if limit is not None:
+        return bool(value if isinstance(value, Tensor) else convert_to_tensor(value, dt.bool_))
+    if isinstance(value, (list, tuple)) and value:  # true for ever, whatever it has
         raise errors.InvalidArgumentError(
             None,
             None,

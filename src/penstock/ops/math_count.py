@@ -13,8 +13,12 @@ from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.core.tensor import Tensor
+from penstock.graph.behavior import control_dependencies
+from penstock.graph.static_values import constant_value
 from penstock.ops import positions
 from penstock.ops.composing import composed
+from penstock.ops.debug_asserts import to_wait_for
 from penstock.ops.math_arithmetic import add_v2
 from penstock.ops.math_cast import cast
 from penstock.ops.math_reduce import reduce_max
@@ -363,18 +367,32 @@ def histogram_fixed_width_bins(
       Tensor of `dtype` and the shape of `values`, from 0 to `nbins` - 1.
 
     Raises:
-      InvalidArgumentError: `nbins` is a number below 1.
+      InvalidArgumentError: `nbins` is below 1 (in a graph when it runs, if it is not known before).
     """
-    if isinstance(nbins, (int, np.integer)) and nbins < 1:
-        raise errors.InvalidArgumentError(
-            None, None, f"histogram_fixed_width_bins: expected nbins > 0, got {nbins}."
-        )
     values = convert_to_tensor(values)
     limits = convert_to_tensor(value_range, values.dtype)
     low, high = (execute("GatherV2", (limits, np.int32(i), np.int32(0))) for i in (0, 1))
     shares = (values - low) / (high - low)
     count = convert_to_tensor(nbins, dt.int32)
-    places = execute("Floor", (shares * cast(count, shares.dtype),))
+    with control_dependencies(_checks_of_bins(count)):
+        places = execute("Floor", (shares * cast(count, shares.dtype),))
     last = cast(count - 1, shares.dtype)
     inside = execute("Minimum", (execute("Maximum", (places, shares * 0)), last))
     return cast(inside, dtype, name)
+
+
+def _checks_of_bins(count: Tensor) -> list[Any]:
+    """What tells later that there is a bin; nothing where that is known.
+
+    Raises:
+      InvalidArgumentError: there is none.
+    """
+    known = constant_value(count)
+    if known is None:
+        some = execute("All", (execute("Greater", (count, 0)), np.arange(count.shape.rank or 0)))
+        return to_wait_for(some, ["histogram_fixed_width_bins: expected nbins > 0, got", count])
+    if (known < 1).any():
+        raise errors.InvalidArgumentError(
+            None, None, f"histogram_fixed_width_bins: expected nbins > 0, got {known}."
+        )
+    return []

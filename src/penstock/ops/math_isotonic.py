@@ -99,9 +99,10 @@ def isotonic_regression(inputs: Any, decreasing: bool = True, axis: int = -1) ->
       axis: the axis.
 
     Returns:
-      A pair: `output`, the sequences, of the dtype of `inputs` (float32 for int8 and int16, float64
-      for the larger integers), and `segments`, int32 numbers of the segments whose elements were
-      averaged.
+      A named pair: `output`, the sequences, of the dtype of `inputs` (float32 for int8 and int16,
+      float64 for the larger integers), and `segments`, int32 numbers of the segments whose elements
+      were averaged. TensorFlow's is a plain tuple where `decreasing` is False or the axis is not
+      the last one.
 
     Example:
       >>> isotonic_regression([3.0, 1.0, 2.0])[0].numpy().tolist()

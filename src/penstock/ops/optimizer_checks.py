@@ -102,10 +102,20 @@ def check_ranges(ctx: Any, op_name: str, hyper: Hyper) -> None:
         ctx.check(ok, errors.InvalidArgumentError, message, hyper[name])
 
 
+# what TensorFlow refuses for rows without elements; the others update nothing
+_ELEMENTS = "Adagrad AdagradV2 AdagradDA Ftrl FtrlV2 ProximalGradientDescent ProximalAdagrad"
+NEED_ELEMENTS = frozenset(f"ResourceSparseApply{name}" for name in _ELEMENTS.split())
+
+
 def check_sparse_shapes(
-    slots: tuple[str, ...], old: Values, grad: Array, indices: Array, hyper: Hyper
+    op_name: str,
+    slots: tuple[str, ...],
+    old: Values,
+    grad: Array,
+    indices: Array,
+    hyper: Hyper,
 ) -> None:
-    """The same, and that there is a row of the gradient for each index."""
+    """The same, and that there is a row of the gradient for each index, which has elements."""
     check_values(slots, old, grad, hyper)
     if indices.ndim != 1:
         raise errors.InvalidArgumentError(
@@ -117,4 +127,11 @@ def check_sparse_shapes(
             None,
             f"grad must have one row of the variable's shape {d.text(old[0].shape)} for each of "
             f"{indices.shape[0]} indices, got shape {d.text(grad.shape)}",
+        )
+    if op_name in NEED_ELEMENTS and 0 in old[0].shape[1:]:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "Inner dimension should be greater than zero: expected rows with elements, got a "
+            f"variable of shape {d.text(old[0].shape)}. Leave the variable out.",
         )

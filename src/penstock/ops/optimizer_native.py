@@ -2,8 +2,8 @@
 
 `NativeRule` makes the call for one operation, in place where nothing else has a variable's array.
 What follows from the rates alone (their checks, the program, its numbers) is made once for rates
-that come back: tensors that were made of Python's numbers, which are kept and never change. What
-does not fit is left to the kernel, which says what is wrong.
+that come back. Their bytes are the key: arrays may change under a tensor, those of DLPack, say, and
+zeros of both signs are apart. What does not fit is left to the kernel, which says what is wrong.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,6 @@ class _Ready(NamedTuple):
     program: native_rules.Program
     kind: int
     values: Array
-    numbers: tuple[Array, ...]  # held, so that no others have their identity
 
 
 class NativeRule:
@@ -73,7 +72,7 @@ class NativeRule:
         ready = self._prepared(ctx, self._pick(inputs), grad.dtype)
         if ready is None:
             return False
-        program, kind, values, _ = ready
+        program, kind, values = ready
         own = own_arrays(refs)
         if own is not None:
             return native_rules.update(program, kind, own, grad, values, indices)
@@ -86,7 +85,8 @@ class NativeRule:
 
     def _prepared(self, ctx: Any, numbers: tuple[Array, ...], dtype: Any) -> _Ready | None:
         """The call for these rates; None where there is none, or something is wrong with them."""
-        key = (self._flags(ctx.attrs), dtype.num, *map(id, numbers))
+        given = [v.tobytes() for v in numbers if not v.ndim]  # too short a key for what is no rate
+        key = (self._flags(ctx.attrs), dtype.num, *given)
         found = self._ready.get(key)
         if found is not None:
             return found
@@ -99,11 +99,9 @@ class NativeRule:
             return None
         checks.check_ranges(ctx, self._name, hyper)
         values = native_rules.values_of(program, numbers, dtype)
-        found = _Ready(program, kind, values, numbers)
-        if not any(v.flags.writeable for v in numbers):
-            if len(self._ready) >= KNOWN:
-                self._ready.clear()
-            self._ready[key] = found
+        if len(self._ready) >= KNOWN:
+            self._ready.clear()
+        found = self._ready[key] = _Ready(program, kind, values)
         return found
 
 
@@ -116,11 +114,14 @@ def _picker(places: list[int]) -> Callable[[Any], Any]:
 
 
 def _fit(refs: Sequence[Any], grad: Array, indices: Array | None) -> bool:
-    """Whether variables have values, all like the gradient's, or with a row for each index."""
+    """Whether variables have values, all like the gradient's, or with a row for each index.
+
+    Rows without elements do not: some rules refuse them.
+    """
     shape, dtype = grad.shape, grad.dtype
     if indices is not None:
         first = refs[0].value
-        if first is None or not first.ndim or indices.ndim != 1:
+        if first is None or not first.ndim or indices.ndim != 1 or 0 in first.shape[1:]:
             return False
         if shape != indices.shape + first.shape[1:]:
             return False

@@ -93,7 +93,7 @@ def _sparse_kernels(
         refs, hyper = inputs[:count], dict(zip(others, inputs[count:], strict=True))
         grad, indices = hyper.pop("grad"), hyper.pop("indices")
         old = tuple([r.read() for r in refs])
-        checks.check_sparse_shapes(slots, old, grad, indices, hyper)
+        checks.check_sparse_shapes(op.name, slots, old, grad, indices, hyper)
         checks.check_ranges(ctx, op.name, hyper)
         check_rows(ctx, indices, old[0].shape[0])
         return refs, old, grad, indices, hyper

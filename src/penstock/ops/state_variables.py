@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import native_rules, shapes
+from penstock.core import shapes
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, host_kernel, kernel
 from penstock.core.op_def import define_op
 from penstock.core.resources import ResourceHandle, VariableCell
 from penstock.core.shapes import ShapeContext
+from penstock.core.traced import TracedRef
 from penstock.graph.handles import handle_dims
-from penstock.ops.optimizer_programs import Programs
-from penstock.ops.optimizer_rules import UpdateRule
 from penstock.ops.state_host_rows import own_arrays
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
@@ -27,7 +26,6 @@ from penstock.types.dims import Dims
 from penstock.types.dtypes import as_dtype
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
-_ALONE = 1 << 18  # elements up to which one thread of NumPy's takes no more time than several
 
 NUMERIC = (
     dt.bfloat16,
@@ -78,13 +76,14 @@ VAR_IS_INITIALIZED = define_op(
     shape=shapes.scalar,
     stateful=True,
     effects={"resource": "r"},
+    any_resource=True,
     doc="Whether a variable has a value.",
 ).not_differentiable("it is a question")
 
 
 @host_kernel(VAR_IS_INITIALIZED, limit=1 << 62)
 def _var_is_initialized(resource: Any) -> Array:
-    return np.asarray(resource.value is not None)
+    return np.asarray(getattr(resource, "value", None) is not None)  # other resources are none
 
 
 DESTROY = define_op(
@@ -118,13 +117,21 @@ READ = define_op(
     shape=lambda c: c.variable_shape(0),
     stateful=True,
     effects={"resource": "r"},
+    any_resource=True,
     doc="The value of a variable.",
 )
 
 
 @kernel(READ, limit=1 << 62)
 def _read(xp: Any, resource: Any, *, dtype: Any) -> Array:
-    if dtype is dt.string and not isinstance(resource, VariableCell):
+    if not isinstance(resource, (VariableCell, TracedRef)):
+        if dtype is not dt.string:
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                "Could not find variable: expected the handle of one, got that of a "
+                f"{type(resource).__name__}. Read the handle of a tf.Variable.",
+            )
         # The reference to a queue, a table or a reader, fetched: where it is kept, and its name.
         return np.array([b"localhost", resource.name.encode()], object)
     value = resource.read()
@@ -203,19 +210,7 @@ def _assign(xp: Any, resource: Any, value: Array, *, dtype: Any, validate_shape:
     resource.write(value)
 
 
-def _run_rule(update: Programs, array: Array, value: Array) -> bool:
-    """Whether the library, which has several threads, has updated an array by a rule."""
-    program, kind = update.program({}, {}), native_rules.kind_served(array.dtype)
-    if program is None or kind is None:
-        return False
-    numbers = native_rules.values_of(program, (), array.dtype)
-    return native_rules.update(program, kind, [array], value, numbers)
-
-
 def _define_assign_op(name: str, doc: str, function: str) -> Any:
-    rule = Programs(
-        UpdateRule("var", "delta", lambda xp, s, g, h, a: (getattr(xp, function)(s[0], g),), doc)
-    )
     op = define_op(
         f"{name}(resource: resource, value: dtype; dtype: type) -> ",
         shape=_assign_shape,
@@ -246,8 +241,7 @@ def _define_assign_op(name: str, doc: str, function: str) -> Any:
             del old  # it would be another holder
             own = own_arrays((resource,))
             if own is not None:
-                if not (value.size > _ALONE and _run_rule(rule, own[0], value)):
-                    getattr(np, function)(own[0], value, out=own[0])
+                getattr(np, function)(own[0], value, out=own[0])
                 return
             old = resource.read()
         resource.write(xp.asarray(getattr(xp, function)(old, value)))

@@ -139,7 +139,9 @@ class StepArray:
 
 
 def _define(name: str, text: str, shape: Any, doc: str) -> OpDef:
-    return define_op(f"{name}{text}", shape=shape, stateful=True, effects=TOUCHED, doc=doc)
+    return define_op(
+        f"{name}{text}", shape=shape, stateful=True, effects=TOUCHED, any_resource=True, doc=doc
+    )
 
 
 def _handle(array: StepArray, name: str) -> ResourceHandle:

@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.core.leases import Snapshot
 from penstock.core.locks import Locks, call, drain
-from penstock.core.resources import lease_all, owned_copy
+from penstock.core.resources import lease_all, owned_copy, variables_of
 from penstock.core.traced import NotStatic
 
 
@@ -32,7 +32,7 @@ class Binding:
 
     def __init__(self, handles: Sequence[Any], writes: Sequence[bool]) -> None:
         self.handles = handles
-        self.cells = [h.resource for h in handles]
+        self.cells = variables_of(handles)
         if len({id(c) for c in self.cells}) != len(self.cells) and any(writes):
             raise NotStatic(None, "two resource inputs are the same variable")
         self.written = [c for c, w in zip(self.cells, writes, strict=True) if w]

@@ -204,12 +204,12 @@ class NumberAssertions(unittest.TestCase):
             )
 
     def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
-        """|f1 - f2| <= err."""
-        self.assertTrue(
-            f1 == f2 or abs(f1 - f2) <= err,
-            f"{f1:f} != {f2:f} +/- {err:f} (difference: {abs(f1 - f2):g})"
-            + (f" ({msg})" if msg else ""),
-        )
+        """|f1 - f2| <= err; each is a number, or a tensor, variable or array of one."""
+        if f1 == f2 or abs(f1 - f2) <= err:
+            return
+        first, second, most = (np.asarray(each).item() for each in (f1, f2, err))
+        text = f"{first:f} != {second:f} +/- {most:f} (difference: {abs(first - second):g})"
+        self.assertTrue(False, text + (f" ({msg})" if msg else ""))
 
     def assertArrayNear(
         self, farray1: Any, farray2: Any, err: float, msg: str | None = None
