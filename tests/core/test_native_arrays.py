@@ -575,6 +575,23 @@ def test_cross_entropies_are_the_same_bits(shape, dtype):
             assert fast.dtype == slow.dtype
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_cross_entropies_of_repeated_and_turned_rows_are_the_same_bits(dtype):
+    """NumPy keeps the order of axes when it widens such rows, and then adds up in another order."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        rows, labels = rng.normal(size=(40, 33)) * 5, rng.uniform(size=(33, 40))
+        logits = tf.cast(tf.constant(rows), dtype)
+        turned = tf.transpose(tf.cast(tf.constant(labels), dtype))
+        one = tf.cast(tf.constant(labels[:, :1].T), dtype)
+        for features, given in ((logits[:1], turned), (logits, one), (turned, logits)):
+            assert_same(
+                lambda features=features, given=given: tf.raw_ops.SoftmaxCrossEntropyWithLogits(
+                    features=features, labels=given
+                )
+            )
+
+
 @pytest.mark.parametrize("label", [-1, 3])
 def test_labels_of_no_class_are_refused_with_the_same_words(label):
     with_library, without = both(
