@@ -177,6 +177,11 @@ EXPORT int64_t penstock_arrays_weighted(const int64_t *weights, const int64_t *b
                                         int64_t size, const int64_t *values, int64_t number,
                                         int64_t *classes);
 
+// The whole part of e to the power of exponents[i] * *scale, less 1, modulo `size`. Exponents are not negative,
+// no product is above 43.
+EXPORT int64_t penstock_arrays_by_powers(const double *exponents, int64_t number, const double *scale,
+                                         int64_t size, int64_t *classes);
+
 // Where `count` of the points [number, width] are that are far from each other: each is drawn in proportion
 // to its squared distance from those before, the best of 1 + tries draws; the first is the best of as many
 // that are given. uniform: (count - 1) * (1 + tries) numbers in [0, 1). There are points, and count is not
@@ -197,6 +202,18 @@ EXPORT int64_t penstock_arrays_fake_steps(const float *x, int64_t rows, int64_t 
 EXPORT int64_t penstock_arrays_fake_steps_back(const float *grads, const float *x, int64_t rows,
                                                int64_t channels, const float *steps, int64_t threads,
                                                float *out, float *low, float *high);
+
+// Floats as integers of `size` bytes (1 or 2), with a sign or without. levels[10], none NaN: each number is held
+// between levels[0] and levels[1]; less levels[2], times levels[3], less levels[4]; rounded, with halves away
+// from zero (0), to even (1) or up (2); less levels[5], plus levels[6]; held between levels[7] and levels[8],
+// which the integers hold; levels[9] where it is NaN.
+EXPORT int64_t penstock_arrays_quantise(const float *x, int64_t count, const float *levels,
+                                        int64_t rounding, int64_t size, int64_t threads, void *out);
+
+// Integers of `size` bytes (1 or 2), of a sign where `has_sign` says so, as floats: plus line[0], times
+// line[1], plus line[2].
+EXPORT int64_t penstock_arrays_dequantise(const void *x, int64_t count, int64_t size, int64_t has_sign,
+                                          const float *line, int64_t threads, float *out);
 
 // Points of Sobol's sequence from point `first` on: rows of `dims` floats, or doubles where `wide`, in
 // [0, 1). Each dimension has 32 direction numbers, the one of the lowest bit first; first + count is below
