@@ -3,7 +3,8 @@
 // Arrays are dense. Integers that number things are int32, or int64 where `wide` says so. Kinds of
 // elements: 0 float, 1 double, 2 int32, 3 int64. Functions that check their inputs return -1, or
 // the first place that is wrong; then the caller does the work in Python, which says what is wrong.
-// Those that need room of their own (unique, top, nth, edits, level, apart...) return -3 where memory runs out.
+// Those that need room of their own (unique, top, nth, edits, level, apart...) return -3 where memory runs
+// out.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t 
 // Rows of `width` elements combined by id into result[ids[i]]: added (0), multiplied (1), the
 // largest (2) or the smallest (3), where what is there stays if it is beyond the row's element,
 // subtracted (4), divided by (5, floating numbers alone), put in their place (6); the largest (7) or
-// the smallest (8), where what is there stays unless the row's element is beyond it. Row i is rows[from[i]], of
-// `sources` rows; rows[i] where `from` is null. `result`, apart from them, has `count` rows and is
+// the smallest (8), where what is there stays unless the row's element is beyond it. Row i is
+// rows[from[i]], of `sources` rows; rows[i] where `from` is null. `result`, apart from them, has `count` rows and is
 // begun by the caller; sizes[k], where there are any, counts k's rows, and is begun too. `order` says
 // which ids are right: those in [0, count) (0); the same, never falling (1); below count, where
 // negative ones are left out (2); 0 and more, where those from count on are (3); those in [0, count),
@@ -177,8 +178,8 @@ EXPORT int64_t penstock_arrays_weighted(const int64_t *weights, const int64_t *b
                                         int64_t size, const int64_t *values, int64_t number,
                                         int64_t *classes);
 
-// The whole part of e to the power of exponents[i] * *scale, less 1, modulo `size`. Exponents are not negative,
-// no product is above 43.
+// The whole part of e to the power of exponents[i] * *scale, less 1, modulo `size`. Exponents are not
+// negative, no product is above 43.
 EXPORT int64_t penstock_arrays_by_powers(const double *exponents, int64_t number, const double *scale,
                                          int64_t size, int64_t *classes);
 
@@ -203,15 +204,15 @@ EXPORT int64_t penstock_arrays_fake_steps_back(const float *grads, const float *
                                                int64_t channels, const float *steps, int64_t threads,
                                                float *out, float *low, float *high);
 
-// Floats as integers of `size` bytes (1 or 2), with a sign or without. levels[10], none NaN: each number is held
-// between levels[0] and levels[1]; less levels[2], times levels[3], less levels[4]; rounded, with halves away
+// Floats as integers of `size` bytes (1 or 2), with a sign or without. levels[10], none NaN: each number is
+// held between levels[0] and levels[1]; less levels[2], times levels[3], less levels[4]; rounded, with halves away
 // from zero (0), to even (1) or up (2); less levels[5], plus levels[6]; held between levels[7] and levels[8],
-// which the integers hold; levels[9] where it is NaN.
+// which the integers hold; levels[9] where it is NaN. -1; 0 for other sizes or roundings.
 EXPORT int64_t penstock_arrays_quantise(const float *x, int64_t count, const float *levels,
                                         int64_t rounding, int64_t size, int64_t threads, void *out);
 
 // Integers of `size` bytes (1 or 2), of a sign where `has_sign` says so, as floats: plus line[0], times
-// line[1], plus line[2].
+// line[1], plus line[2]. -1; 0 for other sizes.
 EXPORT int64_t penstock_arrays_dequantise(const void *x, int64_t count, int64_t size, int64_t has_sign,
                                           const float *line, int64_t threads, float *out);
 
@@ -360,14 +361,14 @@ EXPORT int64_t penstock_arrays_product(int64_t kind, const void *places, int64_t
                                        int64_t row_axis, const void *values, const void *dense,
                                        int64_t inner, int64_t width, void *result, int64_t height);
 
-// For each place of `a` the element of `size` bytes (as of `put`) that is given for the same place of `b`, zero
-// where there is none. -1, or -2 where a list is not in order or has repetitions.
+// For each place of `a` the element of `size` bytes (as of `put`) that is given for the same place of `b`,
+// zero where there is none. -1, or -2 where a list is not in order or has repetitions.
 EXPORT int64_t penstock_arrays_elements_at(const int64_t *a, int64_t a_count, const int64_t *b,
                                            int64_t b_count, int64_t rank, const void *given, int64_t size,
                                            void *out);
 
-// The places [number, rank] in a box of these sizes, none below 0, as seen from `start`, and their numbers; both
-// have room for one more than all. Returns how many there are.
+// The places [number, rank] in a box of these sizes, none below 0, as seen from `start`, and their numbers;
+// both have room for one more than all. Returns how many there are.
 EXPORT int64_t penstock_arrays_in_box(const int64_t *places, int64_t number, int64_t rank,
                                       const int64_t *start, const int64_t *size, int64_t *moved,
                                       int64_t *numbers);

@@ -150,3 +150,12 @@ def test_bytes_end_to_end(others):
     wanted = np.concatenate([tf.bitcast(part[0], tf.uint8).numpy() for part in parts])
     np.testing.assert_array_equal(tf.bitcast(found, tf.uint8).numpy(), wanted)
     assert (low.numpy(), high.numpy()) == (parts[0][1].numpy(), parts[0][2].numpy())
+
+
+def test_a_rounding_that_is_none_is_not_served():
+    numbers = np.arange(9, dtype=np.float32)
+    levels, kind = (-INF, INF, 0, 1, 0, 0, 0, 0, 255, 0), np.dtype(np.uint8)
+    found = native_quantised.quantised(numbers, levels, native_quantised.HALF_UP, kind)
+    np.testing.assert_array_equal(found, numbers)
+    for rounding in (-1, 3):
+        assert native_quantised.quantised(numbers, levels, rounding, kind) is None
