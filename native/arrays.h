@@ -44,7 +44,7 @@ EXPORT int64_t penstock_arrays_apart(const float *boxes, const float *scores, in
 
 // Of boxes in this order, up to `most` of those that none taken before covers: box i has
 // overlaps[i * number + j] with box j, more than *limit where j covers it. Returns how many there are, -1
-// where a NaN leaves open whether one is.
+// where a NaN, or an infinity that is not above the limit, leaves open whether one is.
 EXPORT int64_t penstock_arrays_apart_by_overlaps(const float *overlaps, int64_t number, const int64_t *order,
                                                  int64_t count, const float *limit, int64_t most,
                                                  int64_t *taken);

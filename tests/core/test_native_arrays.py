@@ -425,6 +425,25 @@ def test_boxes_apart_by_overlaps(most, limit, count, part):
     np.testing.assert_array_equal(found[0], wanted[0])
 
 
+@pytest.mark.parametrize(
+    ("overlap", "limit", "wanted"),
+    [  # as TensorFlow has them
+        (-INF, 0.5, [0, 1]), (-INF, INF, [0, 1]), (-INF, -1.0, [0]), (-INF, -INF, [0]),
+        (INF, 0.5, [0, 1]), (INF, INF, [0, 1]), (INF, -1.0, [0]), (INF, -INF, [0]),
+        (0.3, INF, [0, 1, 2]),
+    ],
+)  # fmt: skip
+def test_things_of_infinite_overlap_are_dropped(overlap, limit, wanted):
+    given = [[1, 0.2, overlap], [0.2, 1, 0.1], [overlap, 0.1, 1]]
+    for least in (-INF, 0.1):
+        found = assert_same(
+            lambda least=least: tf.image.non_max_suppression_overlaps(
+                np.array(given, np.float32), [0.9, 0.8, 0.7], 3, limit, least
+            )
+        )
+        assert found[0].tolist() == wanted
+
+
 @pytest.mark.parametrize("bins", [3, 5000])
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_histograms_of_many_numbers(bins, dtype):
