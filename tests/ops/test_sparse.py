@@ -212,6 +212,17 @@ def test_slice() -> None:
     ]
 
 
+@pytest.mark.parametrize("size", [2**63 - 1, 2**63 - 2, 3])
+def test_sizes_of_slices_may_reach_beyond_all_numbers(size):
+    square = tf.SparseTensor([[0, 0], [1, 1], [2, 2]], [1, 2, 3], [3, 4])
+    assert parts(tf.sparse.slice(square, [1, 0], [size, size])) == (
+        [[0, 1], [1, 2]],
+        [2, 3],
+        [2, min(size, 4)],
+    )
+    assert parts(tf.sparse.slice(square, [2**62, 1], [size, size])) == ([], [], [0, 3])
+
+
 def test_split() -> None:
     first, second = tf.sparse.split(A, 2, 1)
     assert parts(first) == ([[0, 0], [1, 1]], [1, 3], [2, 2])

@@ -49,7 +49,8 @@ SLICE = define_op(
 def _slice(indices: Array, values: Array, shape: Array, start: Array, size: Array) -> list[Array]:
     if (size < 0).any():
         raise invalid(f"expected sizes >= 0, got size = {size.tolist()}.")
-    sizes = np.maximum(np.minimum(start + size, shape) - start, 0)
+    # no sum of start and size, which may be beyond all numbers
+    sizes = np.maximum(np.where(start > shape - size, shape - start, size), 0)
     found = native_sparse.in_box(indices, start, size)
     if found is not None:
         moved, places = found
