@@ -84,6 +84,8 @@ def in_box(places: Array, start: Array, size: Array) -> tuple[Array, Array] | No
     moved, numbers = np.empty((count + 1, rank), np.int64), np.empty(count + 1, np.int64)
     given = np.ascontiguousarray(places), count, rank, np.ascontiguousarray(start)
     found = call(*given, np.ascontiguousarray(size), moved, numbers)
+    if found < count // 2:  # few that would keep the room for all
+        return moved[:found].copy(), numbers[:found]
     return moved[:found], numbers[:found]
 
 
