@@ -159,3 +159,18 @@ def test_a_rounding_that_is_none_is_not_served():
     np.testing.assert_array_equal(found, numbers)
     for rounding in (-1, 3):
         assert native_quantised.quantised(numbers, levels, rounding, kind) is None
+
+
+def test_ranges_that_are_no_numbers_leave_others_as_they_are():
+    bytes_of = tf.bitcast(tf.constant([1, 2, 200], tf.uint8), tf.quint8)
+    for lows, highs in (((NAN, 0), (1, 1)), ((0, 0), (NAN, 1)), ((NAN, -1), (NAN, 1))):
+        for turn in (1, -1):
+            ends = {"input_mins": lows[::turn], "input_maxes": highs[::turn]}
+            call = lambda ends=ends: raw.QuantizedConcat(  # noqa: E731
+                concat_dim=0, values=[bytes_of] * 2, **ends
+            )
+            for run in (call, tf.function(call)):
+                found, low, high = run()
+                parts = [[0, 0, 0], [1, 2, 200]][::turn]
+                assert tf.bitcast(found, tf.uint8).numpy().tolist() == parts[0] + parts[1]
+                assert (low.numpy(), high.numpy()) == (min(lows[1], 0), 1)

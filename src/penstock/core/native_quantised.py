@@ -25,8 +25,8 @@ def is_served(dtype: np.dtype[Any]) -> bool:
 def quantised(x: Array, levels: Sequence[Any], rounding: int, dtype: np.dtype[Any]) -> Array | None:
     """Floats held, scaled and rounded to integers, each step rounded to float32.
 
-    None where the library is not in use, or does not serve the dtypes or the rounding, or a level is
-    NaN.
+    None where the library is not in use or does not serve the dtypes or the rounding, or a level
+    is NaN.
 
     Args:
       x: float32[...].
