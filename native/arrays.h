@@ -367,6 +367,13 @@ EXPORT int64_t penstock_arrays_elements_at(const int64_t *a, int64_t a_count, co
                                            int64_t b_count, int64_t rank, const void *given, int64_t size,
                                            void *out);
 
+// Elements of `size` bytes (as of `put`) given for the places of `b`, each where its place, moved by `start`, is
+// in `a`, zero elsewhere: places of `a` are gone through once, in turn with those of `b`. Returns for how many
+// of them there was a place.
+EXPORT int64_t penstock_arrays_in_turn(const int64_t *a, int64_t a_count, const int64_t *b, int64_t b_count,
+                                       int64_t rank, const int64_t *start, const void *given,
+                                       int64_t size, void *out);
+
 // The places [number, rank] in a box of these sizes, none below 0, as seen from `start`, and their numbers;
 // both have room for one more than all. Returns how many there are.
 EXPORT int64_t penstock_arrays_in_box(const int64_t *places, int64_t number, int64_t rank,

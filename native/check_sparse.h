@@ -117,6 +117,30 @@ bool check_elements_at(Random &random) {
   return rises ? done == -1 && found == wanted : done == -2;
 }
 
+// Elements for some of a list's places, moved, and at times for one that is not there.
+bool check_in_turn(Random &random) {
+  const int64_t rank = 1 + below(random, 4), number = below(random, 30);
+  std::vector<int64_t> places(number * rank), start(rank), taken;
+  for (int64_t &each : places) each = below(random, 4);
+  for (int64_t &each : start) each = below(random, 5) - 2;
+  std::vector<uint16_t> given, wanted(number), found(number);
+  for (int64_t i = 0; i < number; ++i) {
+    bool again = false;  // a place that is there twice is taken where it is first
+    for (int64_t j = 0; j < i; ++j)
+      again |= std::equal(&places[i * rank], &places[i * rank] + rank, &places[j * rank]);
+    if (again || random() % 2) continue;
+    for (int64_t axis = 0; axis < rank; ++axis) taken.push_back(places[i * rank + axis] - start[axis]);
+    given.push_back(static_cast<uint16_t>(1 + below(random, 1000)));
+    wanted[i] = given.back();
+  }
+  const int64_t count = static_cast<int64_t>(given.size());
+  const bool wrong = count > 0 && random() % 3 == 0;
+  if (wrong) taken[taken.size() - 1] = 99;
+  const int64_t used = penstock_arrays_in_turn(places.data(), number, taken.data(), count, rank, start.data(),
+                                               given.data(), 2, found.data());
+  return used == count - wrong && (wrong || found == wanted);
+}
+
 // Places in a box that may begin before them and be as large as a number can say.
 bool check_in_box(Random &random) {
   const int64_t rank = 1 + below(random, 4), number = below(random, 40);

@@ -57,6 +57,7 @@ LIBRARY = HostLibrary(
         "bounds": "pnnpp",
         "unite": "pnpnnppp",
         "elements_at": "pnpnnpnp",
+        "in_turn": "pnpnnppnp",
         "in_box": "pnnpppp",
         "product": "npnnnppnnpn",
         "shift": "npnnp",
