@@ -3,7 +3,8 @@
 // Arrays are dense. Integers that number things are int32, or int64 where `wide` says so. Kinds of
 // elements: 0 float, 1 double, 2 int32, 3 int64. Functions that check their inputs return -1, or
 // the first place that is wrong; then the caller does the work in Python, which says what is wrong.
-// Those that need room of their own (unique, top, nth, edits, level, apart...) return -3 where memory runs out.
+// Those that need room of their own (unique, top, nth, edits, level, apart...) return -3 where memory runs
+// out.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t 
 // Rows of `width` elements combined by id into result[ids[i]]: added (0), multiplied (1), the
 // largest (2) or the smallest (3), where what is there stays if it is beyond the row's element,
 // subtracted (4), divided by (5, floating numbers alone), put in their place (6); the largest (7) or
-// the smallest (8), where what is there stays unless the row's element is beyond it. Row i is rows[from[i]], of
-// `sources` rows; rows[i] where `from` is null. `result`, apart from them, has `count` rows and is
+// the smallest (8), where what is there stays unless the row's element is beyond it. Row i is
+// rows[from[i]], of `sources` rows; rows[i] where `from` is null. `result`, apart from them, has `count` rows and is
 // begun by the caller; sizes[k], where there are any, counts k's rows, and is begun too. `order` says
 // which ids are right: those in [0, count) (0); the same, never falling (1); below count, where
 // negative ones are left out (2); 0 and more, where those from count on are (3); those in [0, count),
@@ -43,7 +44,7 @@ EXPORT int64_t penstock_arrays_apart(const float *boxes, const float *scores, in
 
 // Of boxes in this order, up to `most` of those that none taken before covers: box i has
 // overlaps[i * number + j] with box j, more than *limit where j covers it. Returns how many there are, -1
-// where a NaN leaves open whether one is.
+// where a NaN, or an infinity that is not above the limit, leaves open whether one is.
 EXPORT int64_t penstock_arrays_apart_by_overlaps(const float *overlaps, int64_t number, const int64_t *order,
                                                  int64_t count, const float *limit, int64_t most,
                                                  int64_t *taken);
@@ -177,6 +178,11 @@ EXPORT int64_t penstock_arrays_weighted(const int64_t *weights, const int64_t *b
                                         int64_t size, const int64_t *values, int64_t number,
                                         int64_t *classes);
 
+// The whole part of e to the power of exponents[i] * *scale, less 1, modulo `size`. Exponents are not
+// negative, no product is above 43.
+EXPORT int64_t penstock_arrays_by_powers(const double *exponents, int64_t number, const double *scale,
+                                         int64_t size, int64_t *classes);
+
 // Where `count` of the points [number, width] are that are far from each other: each is drawn in proportion
 // to its squared distance from those before, the best of 1 + tries draws; the first is the best of as many
 // that are given. uniform: (count - 1) * (1 + tries) numbers in [0, 1). There are points, and count is not
@@ -197,6 +203,18 @@ EXPORT int64_t penstock_arrays_fake_steps(const float *x, int64_t rows, int64_t 
 EXPORT int64_t penstock_arrays_fake_steps_back(const float *grads, const float *x, int64_t rows,
                                                int64_t channels, const float *steps, int64_t threads,
                                                float *out, float *low, float *high);
+
+// Floats as integers of `size` bytes (1 or 2), with a sign or without. levels[10], none NaN: each number is
+// held between levels[0] and levels[1]; less levels[2], times levels[3], less levels[4]; rounded, with halves away
+// from zero (0), to even (1) or up (2); less levels[5], plus levels[6]; held between levels[7] and levels[8],
+// which the integers hold; levels[9] where it is NaN. -1; 0 for other sizes or roundings.
+EXPORT int64_t penstock_arrays_quantise(const float *x, int64_t count, const float *levels,
+                                        int64_t rounding, int64_t size, int64_t threads, void *out);
+
+// Integers of `size` bytes (1 or 2), of a sign where `has_sign` says so, as floats: plus line[0], times
+// line[1], plus line[2]. -1; 0 for other sizes.
+EXPORT int64_t penstock_arrays_dequantise(const void *x, int64_t count, int64_t size, int64_t has_sign,
+                                          const float *line, int64_t threads, float *out);
 
 // Points of Sobol's sequence from point `first` on: rows of `dims` floats, or doubles where `wide`, in
 // [0, 1). Each dimension has 32 direction numbers, the one of the lowest bit first; first + count is below
@@ -343,14 +361,21 @@ EXPORT int64_t penstock_arrays_product(int64_t kind, const void *places, int64_t
                                        int64_t row_axis, const void *values, const void *dense,
                                        int64_t inner, int64_t width, void *result, int64_t height);
 
-// For each place of `a` the element of `size` bytes (as of `put`) that is given for the same place of `b`, zero
-// where there is none. -1, or -2 where a list is not in order or has repetitions.
+// For each place of `a` the element of `size` bytes (as of `put`) that is given for the same place of `b`,
+// zero where there is none. -1, or -2 where a list is not in order or has repetitions.
 EXPORT int64_t penstock_arrays_elements_at(const int64_t *a, int64_t a_count, const int64_t *b,
                                            int64_t b_count, int64_t rank, const void *given, int64_t size,
                                            void *out);
 
-// The places [number, rank] in a box of these sizes, none below 0, as seen from `start`, and their numbers; both
-// have room for one more than all. Returns how many there are.
+// Elements of `size` bytes (as of `put`) given for the places of `b`, each where its place, moved by `start`, is
+// in `a`, zero elsewhere: places of `a` are gone through once, in turn with those of `b`. Returns for how many
+// of them there was a place.
+EXPORT int64_t penstock_arrays_in_turn(const int64_t *a, int64_t a_count, const int64_t *b, int64_t b_count,
+                                       int64_t rank, const int64_t *start, const void *given,
+                                       int64_t size, void *out);
+
+// The places [number, rank] in a box of these sizes, none below 0, as seen from `start`, and their numbers;
+// both have room for one more than all. Returns how many there are.
 EXPORT int64_t penstock_arrays_in_box(const int64_t *places, int64_t number, int64_t rank,
                                       const int64_t *start, const int64_t *size, int64_t *moved,
                                       int64_t *numbers);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -74,7 +75,8 @@ struct Scored {
 };
 
 // Of boxes in order, those of which none taken before has more than `limit` in common with it: box i has
-// overlaps[i * number + j] with box j. -1 where a NaN leaves it open.
+// overlaps[i * number + j] with box j. -1 where a NaN, or an infinity that is not above the limit, leaves it
+// open.
 inline int64_t apart_by_overlaps(const float *overlaps, int64_t number, const int64_t *order, int64_t count,
                                  float limit, int64_t most, int64_t *taken) {
   int64_t found = 0;
@@ -84,7 +86,7 @@ inline int64_t apart_by_overlaps(const float *overlaps, int64_t number, const in
     for (int64_t j = 0; j < found && !covered; ++j) {
       const float part = row[taken[j]];
       covered = part > limit;
-      open |= part != part;
+      open |= !std::isfinite(part);
     }
     if (covered) continue;
     if (open) return -1;

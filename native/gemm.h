@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels.h"
+#include "shuffled.h"
 #include "tile.h"
 
 namespace {
@@ -28,24 +29,21 @@ inline void copy(float* to, const float* from, long count) {
 typedef float Four __attribute__((vector_size(16)));
 typedef float FourUnaligned __attribute__((vector_size(16), aligned(4), may_alias));
 
-#if defined(__clang__)
-#define PENSTOCK_SHUFFLED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
 typedef int FourInts __attribute__((vector_size(16)));
-#define PENSTOCK_SHUFFLED(a, b, ...) __builtin_shuffle(a, b, FourInts{__VA_ARGS__})
-#endif
 
 // to[j * to_row + i] = from[i * from_row + j] for 4 x 4 elements
 inline void transpose4(float* to, long to_row, const float* from, long from_row) {
   const Four a = *(const FourUnaligned*)from, b = *(const FourUnaligned*)(from + from_row);
   const Four c = *(const FourUnaligned*)(from + 2 * from_row);
   const Four d = *(const FourUnaligned*)(from + 3 * from_row);
-  const Four ab = PENSTOCK_SHUFFLED(a, b, 0, 4, 1, 5), cd = PENSTOCK_SHUFFLED(c, d, 0, 4, 1, 5);
-  const Four ab2 = PENSTOCK_SHUFFLED(a, b, 2, 6, 3, 7), cd2 = PENSTOCK_SHUFFLED(c, d, 2, 6, 3, 7);
-  *(FourUnaligned*)to = PENSTOCK_SHUFFLED(ab, cd, 0, 1, 4, 5);
-  *(FourUnaligned*)(to + to_row) = PENSTOCK_SHUFFLED(ab, cd, 2, 3, 6, 7);
-  *(FourUnaligned*)(to + 2 * to_row) = PENSTOCK_SHUFFLED(ab2, cd2, 0, 1, 4, 5);
-  *(FourUnaligned*)(to + 3 * to_row) = PENSTOCK_SHUFFLED(ab2, cd2, 2, 3, 6, 7);
+  const Four ab = PENSTOCK_SHUFFLED(FourInts, a, b, 0, 4, 1, 5);
+  const Four cd = PENSTOCK_SHUFFLED(FourInts, c, d, 0, 4, 1, 5);
+  const Four ab2 = PENSTOCK_SHUFFLED(FourInts, a, b, 2, 6, 3, 7);
+  const Four cd2 = PENSTOCK_SHUFFLED(FourInts, c, d, 2, 6, 3, 7);
+  *(FourUnaligned*)to = PENSTOCK_SHUFFLED(FourInts, ab, cd, 0, 1, 4, 5);
+  *(FourUnaligned*)(to + to_row) = PENSTOCK_SHUFFLED(FourInts, ab, cd, 2, 3, 6, 7);
+  *(FourUnaligned*)(to + 2 * to_row) = PENSTOCK_SHUFFLED(FourInts, ab2, cd2, 0, 1, 4, 5);
+  *(FourUnaligned*)(to + 3 * to_row) = PENSTOCK_SHUFFLED(FourInts, ab2, cd2, 2, 3, 6, 7);
 }
 
 // A panel of b: `depth` rows of COLUMNS floats, with zeros right of the last column.

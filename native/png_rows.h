@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "shuffled.h"
+
 namespace penstock {
 namespace {
 
@@ -16,8 +18,9 @@ inline __attribute__((always_inline)) Channels pixel_at(const uint8_t *from) {
   uint32_t bytes = 0;  // put together in a register: what is stored in parts is slow to load
   for (int64_t k = 0; k < kStep; ++k) bytes |= uint32_t{from[k]} << (8 * k);
   const Words words = {bytes, 0, 0, 0};
-  const Bytes apart = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23};
-  return reinterpret_cast<Channels>(__builtin_shuffle(reinterpret_cast<Bytes>(words), Bytes{}, apart));
+  const Bytes apart = PENSTOCK_SHUFFLED(Bytes, reinterpret_cast<Bytes>(words), Bytes{}, 0, 16, 1, 17, 2, 18,
+                                        3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  return reinterpret_cast<Channels>(apart);
 }
 
 template <int64_t kStep>

@@ -95,6 +95,7 @@ int64_t floats_of(const void *x, int64_t count, const float *line, int64_t threa
 EXPORT int64_t penstock_arrays_quantise(const float *x, int64_t count, const float *levels,
                                         int64_t rounding, int64_t size, int64_t threads, void *out) {
   using namespace penstock;
+  if (rounding < kHalfAway || rounding > kHalfUp || size < 1 || size > 2) return 0;
   const int64_t shares = (count + kQuantiseShare - 1) / kQuantiseShare;
   in_parallel(shares, threads, [=](int64_t share) {
     const int64_t from = share * kQuantiseShare;
@@ -107,6 +108,7 @@ EXPORT int64_t penstock_arrays_quantise(const float *x, int64_t count, const flo
 EXPORT int64_t penstock_arrays_dequantise(const void *x, int64_t count, int64_t size, int64_t has_sign,
                                           const float *line, int64_t threads, float *out) {
   using namespace penstock;
+  if (size < 1 || size > 2) return 0;
   if (size == 1)
     return has_sign ? floats_of<int8_t>(x, count, line, threads, out)
                     : floats_of<uint8_t>(x, count, line, threads, out);

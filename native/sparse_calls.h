@@ -64,6 +64,18 @@ EXPORT int64_t penstock_arrays_elements_at(const int64_t *a, int64_t a_count, co
   });
 }
 
+EXPORT int64_t penstock_arrays_in_turn(const int64_t *a, int64_t a_count, const int64_t *b, int64_t b_count,
+                                       int64_t rank, const int64_t *start, const void *given,
+                                       int64_t size, void *out) {
+  return with_word(size, [=](auto *typed) {
+    using Word = std::remove_pointer_t<decltype(typed)>;
+    return with_rank(rank, [=](auto known) {
+      return elements_in_turn(a, a_count, b, b_count, known, start, static_cast<const Word *>(given),
+                              static_cast<Word *>(out));
+    });
+  });
+}
+
 EXPORT int64_t penstock_arrays_in_box(const int64_t *places, int64_t number, int64_t rank,
                                       const int64_t *start, const int64_t *size, int64_t *moved,
                                       int64_t *numbers) {

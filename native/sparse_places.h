@@ -91,6 +91,25 @@ int64_t elements_at_places(const int64_t *a, int64_t a_count, const int64_t *b, 
   return -1;
 }
 
+// Elements `given` for `b_count` places, which are among some others in the same order when moved by `start`:
+// each where its place is, zero where none is, `out` [a_count]. How many of them there was a place for.
+template <typename Rank, typename Word>
+int64_t elements_in_turn(const int64_t *a, int64_t a_count, const int64_t *b, int64_t b_count, Rank rank,
+                         const int64_t *start, const Word *given, Word *out) {
+  int64_t used = 0;
+  for (int64_t i = 0; i < a_count; ++i, a += rank) {
+    bool same = used < b_count;
+    for (int64_t axis = 0; same && axis < rank; ++axis)  // as unsigned numbers, whose sums wrap around
+      same = static_cast<uint64_t>(a[axis]) ==
+             static_cast<uint64_t>(b[axis]) + static_cast<uint64_t>(start[axis]);
+    out[i] = same ? given[used] : Word{};
+    if (!same) continue;
+    ++used;
+    b += rank;
+  }
+  return used;
+}
+
 // The places that are in a box from `start` on, as seen from there, and their numbers. Returns how many.
 template <typename Rank>
 int64_t places_in_box(const int64_t *places, int64_t number, Rank rank, const int64_t *start,

@@ -425,6 +425,25 @@ def test_boxes_apart_by_overlaps(most, limit, count, part):
     np.testing.assert_array_equal(found[0], wanted[0])
 
 
+@pytest.mark.parametrize(
+    ("overlap", "limit", "wanted"),
+    [  # as TensorFlow has them
+        (-INF, 0.5, [0, 1]), (-INF, INF, [0, 1]), (-INF, -1.0, [0]), (-INF, -INF, [0]),
+        (INF, 0.5, [0, 1]), (INF, INF, [0, 1]), (INF, -1.0, [0]), (INF, -INF, [0]),
+        (0.3, INF, [0, 1, 2]),
+    ],
+)  # fmt: skip
+def test_things_of_infinite_overlap_are_dropped(overlap, limit, wanted):
+    given = [[1, 0.2, overlap], [0.2, 1, 0.1], [overlap, 0.1, 1]]
+    for least in (-INF, 0.1):
+        found = assert_same(
+            lambda least=least: tf.image.non_max_suppression_overlaps(
+                np.array(given, np.float32), [0.9, 0.8, 0.7], 3, limit, least
+            )
+        )
+        assert found[0].tolist() == wanted
+
+
 @pytest.mark.parametrize("bins", [3, 5000])
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_histograms_of_many_numbers(bins, dtype):
@@ -573,6 +592,23 @@ def test_cross_entropies_are_the_same_bits(shape, dtype):
         for fast, slow in zip(*both(call), strict=True):
             np.testing.assert_array_equal(fast.astype("f8"), slow.astype("f8"))
             assert fast.dtype == slow.dtype
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_cross_entropies_of_repeated_and_turned_rows_are_the_same_bits(dtype):
+    """NumPy keeps the order of axes when it widens such rows, and then adds up in another order."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        rows, labels = rng.normal(size=(40, 33)) * 5, rng.uniform(size=(33, 40))
+        logits = tf.cast(tf.constant(rows), dtype)
+        turned = tf.transpose(tf.cast(tf.constant(labels), dtype))
+        one = tf.cast(tf.constant(labels[:, :1].T), dtype)
+        for features, given in ((logits[:1], turned), (logits, one), (turned, logits)):
+            assert_same(
+                lambda features=features, given=given: tf.raw_ops.SoftmaxCrossEntropyWithLogits(
+                    features=features, labels=given
+                )
+            )
 
 
 @pytest.mark.parametrize("label", [-1, 3])

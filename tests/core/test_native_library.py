@@ -196,6 +196,13 @@ def test_the_sources_state_the_numbers_and_functions_that_python_does():
         assert f"int penstock_{name}_version() {{ return {library.version}; }}" in text
 
 
+def test_vectors_are_shuffled_in_the_words_of_every_compiler():
+    """Those of one compiler alone build there and nowhere else."""
+    sources = [path for kind in ("*.h", "*.cc") for path in SOURCE.glob(kind)]
+    using = [path.name for path in sources if "__builtin_shuffle" in path.read_text()]
+    assert using == ["shuffled.h"]
+
+
 @pytest.fixture(params=["built-in", "of ctypes"])
 def library(request, monkeypatch):
     """The library of arrays, called in either way."""

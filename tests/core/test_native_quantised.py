@@ -150,3 +150,27 @@ def test_bytes_end_to_end(others):
     wanted = np.concatenate([tf.bitcast(part[0], tf.uint8).numpy() for part in parts])
     np.testing.assert_array_equal(tf.bitcast(found, tf.uint8).numpy(), wanted)
     assert (low.numpy(), high.numpy()) == (parts[0][1].numpy(), parts[0][2].numpy())
+
+
+def test_a_rounding_that_is_none_is_not_served():
+    numbers = np.arange(9, dtype=np.float32)
+    levels, kind = (-INF, INF, 0, 1, 0, 0, 0, 0, 255, 0), np.dtype(np.uint8)
+    found = native_quantised.quantised(numbers, levels, native_quantised.HALF_UP, kind)
+    np.testing.assert_array_equal(found, numbers)
+    for rounding in (-1, 3):
+        assert native_quantised.quantised(numbers, levels, rounding, kind) is None
+
+
+def test_ranges_that_are_no_numbers_leave_others_as_they_are():
+    bytes_of = tf.bitcast(tf.constant([1, 2, 200], tf.uint8), tf.quint8)
+    for lows, highs in (((NAN, 0), (1, 1)), ((0, 0), (NAN, 1)), ((NAN, -1), (NAN, 1))):
+        for turn in (1, -1):
+            ends = {"input_mins": lows[::turn], "input_maxes": highs[::turn]}
+            call = lambda ends=ends: raw.QuantizedConcat(  # noqa: E731
+                concat_dim=0, values=[bytes_of] * 2, **ends
+            )
+            for run in (call, tf.function(call)):
+                found, low, high = run()
+                parts = [[0, 0, 0], [1, 2, 200]][::turn]
+                assert tf.bitcast(found, tf.uint8).numpy().tolist() == parts[0] + parts[1]
+                assert (low.numpy(), high.numpy()) == (min(lows[1], 0), 1)

@@ -241,3 +241,11 @@ def test_shapes_given_as_lists_are_nobody_else_s():
         for each in kept
     ]
     assert not np.shares_memory(*shapes)
+
+
+def test_few_places_of_many_keep_no_room_for_all():
+    places = np.stack([np.arange(9000)] * 2, 1)
+    moved, numbers = native_sparse.in_box(places, np.array([7, 7]), np.array([3, 3]))
+    np.testing.assert_array_equal(moved, places[:3])
+    np.testing.assert_array_equal(numbers, [7, 8, 9])
+    assert moved.base is None or moved.base.nbytes < places.nbytes // 2

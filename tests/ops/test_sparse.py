@@ -212,6 +212,50 @@ def test_slice() -> None:
     ]
 
 
+@pytest.mark.parametrize("native", ["0", "1"])
+def test_gradients_of_slices_are_for_places_of_the_input_in_its_order(native, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", native)
+
+    def back(indices, start, taken):
+        found = tf.raw_ops.SparseSliceGrad(
+            backprop_val_grad=np.arange(5.0, 5 + len(taken)),
+            input_indices=np.array(indices, np.int64).reshape(-1, 2),
+            input_start=np.array(start, np.int64),
+            output_indices=np.array(taken, np.int64).reshape(-1, 2),
+        )
+        return found.numpy().tolist()
+
+    rows = [[0, 0], [1, 1], [2, 2], [3, 3]]
+    assert back(rows, [1, 1], [[0, 0], [2, 2]]) == [0, 5, 0, 6]
+    assert back(rows[:2], [-1, -1], [[2, 2]]) == [0, 5]
+    assert back(rows, [0, 0], []) == [0, 0, 0, 0]
+    assert back([[1, 1], [0, 0]], [0, 0], [[1, 1], [0, 0]]) == [5, 6]
+    assert back([[1, 1], [1, 1]], [0, 0], [[1, 1]]) == [5, 0]
+    for taken, used in (
+        ([[0, 0], [1, 1], [2, 3], [3, 3]], 2),
+        ([[0, 0], [1, 1], [1, 1], [3, 3]], 2),
+        ([[1, 1], [0, 0], [2, 2]], 1),
+    ):
+        with pytest.raises(tf.errors.InternalError, match=f"{len(taken)} of which {used} are"):
+            back(rows, [0, 0], taken)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="got 1 and 0"):
+        back([], [0, 0], [[0, 0]])
+    for start in ([0], [0, 0, 0]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="input_start of 2 columns"):
+            back(rows, start, [[0, 0]])
+
+
+@pytest.mark.parametrize("size", [2**63 - 1, 2**63 - 2, 3])
+def test_sizes_of_slices_may_reach_beyond_all_numbers(size):
+    square = tf.SparseTensor([[0, 0], [1, 1], [2, 2]], [1, 2, 3], [3, 4])
+    assert parts(tf.sparse.slice(square, [1, 0], [size, size])) == (
+        [[0, 1], [1, 2]],
+        [2, 3],
+        [2, min(size, 4)],
+    )
+    assert parts(tf.sparse.slice(square, [2**62, 1], [size, size])) == ([], [], [0, 3])
+
+
 def test_split() -> None:
     first, second = tf.sparse.split(A, 2, 1)
     assert parts(first) == ([[0, 0], [1, 1]], [1, 3], [2, 2])

@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=22,
+    version=23,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -57,6 +57,7 @@ LIBRARY = HostLibrary(
         "bounds": "pnnpp",
         "unite": "pnpnnppp",
         "elements_at": "pnpnnpnp",
+        "in_turn": "pnpnnppnp",
         "in_box": "pnnpppp",
         "product": "npnnnppnnpn",
         "shift": "npnnp",
@@ -253,7 +254,7 @@ def apart(boxes: Array, scores: Array, most: int, limit: float, least: float) ->
 def apart_by_overlaps(overlaps: Array, order: Array, most: int, limit: float) -> Array | None:
     """Of boxes in order those that none taken before covers: int64[K], K at most `most`.
 
-    None also where a NaN leaves open whether one does.
+    None also where a NaN, or an infinity that is not above the limit, leaves open whether one does.
 
     Args:
       overlaps: float32[N, N], what each row's box has in common with each column's.

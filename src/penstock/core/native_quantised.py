@@ -25,7 +25,8 @@ def is_served(dtype: np.dtype[Any]) -> bool:
 def quantised(x: Array, levels: Sequence[Any], rounding: int, dtype: np.dtype[Any]) -> Array | None:
     """Floats held, scaled and rounded to integers, each step rounded to float32.
 
-    None where the library is not in use, or does not serve the dtypes, or a level is NaN.
+    None where the library is not in use or does not serve the dtypes or the rounding, or a level
+    is NaN.
 
     Args:
       x: float32[...].
@@ -43,8 +44,8 @@ def quantised(x: Array, levels: Sequence[Any], rounding: int, dtype: np.dtype[An
         return None
     result, threads = np.empty(x.shape, dtype), processors() if x.size > _ALONE else 1
     x = np.ascontiguousarray(x)
-    call(x, x.size, given, rounding, dtype.itemsize, threads, result)
-    return result
+    done = call(x, x.size, given, rounding, dtype.itemsize, threads, result)
+    return result if done == -1 else None
 
 
 def floats_of(x: Array, more: Any, scale: Any, low: Any) -> Array | None:
@@ -61,8 +62,8 @@ def floats_of(x: Array, more: Any, scale: Any, low: Any) -> Array | None:
         return None
     result, threads = np.empty(x.shape, np.float32), processors() if x.size > _ALONE else 1
     x, line = np.ascontiguousarray(x), np.array([more, scale, low], np.float32)
-    call(x, x.size, dtype.itemsize, dtype.kind == "i", line, threads, result)
-    return result
+    done = call(x, x.size, dtype.itemsize, dtype.kind == "i", line, threads, result)
+    return result if done == -1 else None
 
 
 __all__ = ["HALF_AWAY", "HALF_TO_EVEN", "HALF_UP", "floats_of", "is_served", "quantised"]

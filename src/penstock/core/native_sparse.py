@@ -67,6 +67,29 @@ def elements_at(a: Array, b: Array, given: Array) -> Array | None:
     return found if done == -1 else None
 
 
+def elements_in_turn(a: Array, b: Array, start: Array, given: Array) -> tuple[Array, int] | None:
+    """What is given for places that are among others in the same order, there; 0 elsewhere.
+
+    Args:
+      a: int64[N, R].
+      b: int64[M, R], places as seen from `start`.
+      start: int64[R].
+      given: [M].
+
+    Returns:
+      [N], and for how many of the M there was a place, one after the other.
+    """
+    call, size = LIBRARY.function("in_turn"), word_size(given.dtype)
+    if call is None or size is None or not a.dtype == b.dtype == start.dtype == np.int64:
+        return None
+    if not a.shape[1] == b.shape[1] == len(start):
+        return None
+    found = np.empty(len(a), given.dtype)
+    places = np.ascontiguousarray(a), len(a), np.ascontiguousarray(b), len(b), a.shape[1]
+    used = call(*places, np.ascontiguousarray(start), np.ascontiguousarray(given), size, found)
+    return found, used
+
+
 def in_box(places: Array, start: Array, size: Array) -> tuple[Array, Array] | None:
     """The places in a box, as seen from its start, and their numbers: int64[K, R] and int64[K].
 
@@ -84,6 +107,8 @@ def in_box(places: Array, start: Array, size: Array) -> tuple[Array, Array] | No
     moved, numbers = np.empty((count + 1, rank), np.int64), np.empty(count + 1, np.int64)
     given = np.ascontiguousarray(places), count, rank, np.ascontiguousarray(start)
     found = call(*given, np.ascontiguousarray(size), moved, numbers)
+    if found < count // 2:  # few that would keep the room for all
+        return moved[:found].copy(), numbers[:found]
     return moved[:found], numbers[:found]
 
 

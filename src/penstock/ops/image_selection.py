@@ -105,12 +105,16 @@ def _softened(sigma: float) -> Weight:
 
 
 def unless_covered(limit: float) -> Weight:
-    """Boxes that overlap are dropped; those where NaN leaves it open lose their score."""
+    """Boxes that overlap are dropped; those where NaN leaves it open lose their score.
+
+    So are those of an infinite overlap, whatever the limit: TensorFlow's weight of it is NaN.
+    """
 
     def weight(parts: Array) -> float:
-        if (parts > limit).any():
+        within = parts <= limit
+        if (parts > limit).any() or (np.isinf(parts) & within).any():
             return np.nan
-        return 1.0 if (parts <= limit).all() else 0.0
+        return 1.0 if within.all() else 0.0
 
     return weight
 

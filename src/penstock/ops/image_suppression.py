@@ -217,7 +217,7 @@ def _with_overlaps(
         taken = native_arrays.apart_by_overlaps(overlaps, order, given[1], float(limit))
         if taken is not None:
             return taken.astype(np.int32)
-    if limit != limit or np.isnan(overlaps).any():
+    if limit != limit or not np.isfinite(overlaps).all():
         weight = unless_covered(float(limit))
         found = select_weighted(overlap, *given, float(least), weight)[0]
     elif len(scores) <= FEW:
@@ -309,7 +309,8 @@ def non_max_suppression_overlaps(
       overlaps: float32[things, things], how much each overlaps each.
       scores: float32[things].
       max_output_size: int32 scalar, how many are kept at most.
-      overlap_threshold: from which overlap on the one of the lower score is dropped.
+      overlap_threshold: from which overlap on the one of the lower score is dropped; it always is
+        where the overlap is infinite.
       score_threshold: things of this score or less are dropped.
       name: the name in a graph.
 

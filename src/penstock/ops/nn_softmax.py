@@ -44,9 +44,18 @@ def _shifted(xp: Any, logits: Array) -> tuple[Array, Array]:
     return shifted, xp.exp(shifted).sum(axis=-1, keepdims=True)
 
 
+def _dense(x: Array) -> Array:
+    """`_widened` of NumPy's arrays, row after row in memory.
+
+    NumPy keeps the order of axes of what was broadcast or turned, and adds up rows in another order
+    then: sums would have other last digits than those of dense rows.
+    """
+    return np.ascontiguousarray(x, np.float32 if x.dtype.itemsize == 2 else None)
+
+
 def _exponentials(logits: Array) -> tuple[Array, Array, Array]:
     """`_shifted` of NumPy's arrays, with the exponentials between."""
-    wide = _widened(np, logits)
+    wide = _dense(logits)
     if wide.shape[-1] == 0:
         return wide, wide.copy(), np.zeros((*wide.shape[:-1], 1), wide.dtype)
     shifted = native_softmax.shifted(wide)
@@ -143,7 +152,7 @@ def _cross_entropy_host(features: Array, labels: Array) -> tuple[Array, Array]:
         shape = np.broadcast_shapes(features.shape, labels.shape)
         features, labels = np.broadcast_to(features, shape), np.broadcast_to(labels, shape)
     shifted, backprop, sums = _exponentials(features)
-    labels = _widened(np, labels)
+    labels = _dense(labels)
     found = native_softmax.cross_entropy(shifted, backprop, sums, labels)
     if found is not None:
         parts, backprop = found

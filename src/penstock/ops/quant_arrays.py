@@ -100,10 +100,10 @@ def _concat_singly(
 
 
 def _shared_range(xp: Any, ends: list[tuple[Array, Array]], dtype: DType) -> tuple[Array, Array]:
-    """A range that holds zero and all of these, symmetric for signed integers."""
+    """A range that holds zero and all of these but NaN, symmetric for signed integers."""
     low, high = xp.zeros_like(ends[0][0]), ends[0][1]
     for first, last in ends:
-        low, high = xp.minimum(low, first), xp.maximum(high, last)
+        low, high = xp.fmin(low, first), xp.fmax(high, last)
     if limits(dtype)[0] < 0:
         high = xp.maximum(xp.abs(low), xp.abs(high))
         low = -high

@@ -19,7 +19,6 @@ from penstock.ops.sparse_common import (
     invalid,
     order_of,
     parts,
-    taken_from,
 )
 from penstock.types.dims import Dims
 
@@ -49,7 +48,8 @@ SLICE = define_op(
 def _slice(indices: Array, values: Array, shape: Array, start: Array, size: Array) -> list[Array]:
     if (size < 0).any():
         raise invalid(f"expected sizes >= 0, got size = {size.tolist()}.")
-    sizes = np.maximum(np.minimum(start + size, shape) - start, 0)
+    # no sum of start and size, which may be beyond all numbers
+    sizes = np.maximum(np.where(start > shape - size, shape - start, size), 0)
     found = native_sparse.in_box(indices, start, size)
     if found is not None:
         moved, places = found
@@ -81,8 +81,35 @@ def _slice_grad(grad: Array, indices: Array, start: Array, taken: Array) -> Arra
             f"expected a gradient for each of the {taken.shape[0]} elements of the slice, got "
             f"{grad.shape[0]}."
         )
-    moved = start.any() or start.size != taken.shape[1]  # of another size: then NumPy refuses it
-    return taken_from(grad, indices, taken + start if moved else taken)
+    count, rank = indices.shape
+    for name, size in (("input_start", len(start)), ("output_indices", taken.shape[1])):
+        if size != rank:
+            raise invalid(f"expected {name} of {rank} columns, as input_indices, got {size}.")
+    if len(taken) > count:
+        raise invalid(
+            f"expected no more output_indices than input_indices, got {len(taken)} and {count}."
+        )
+    found = native_sparse.elements_in_turn(indices, taken, start, grad)
+    result, used = _in_turn(grad, indices, taken + start) if found is None else found
+    if used < len(taken):
+        raise errors.InternalError(
+            None,
+            None,
+            "expected output_indices that, moved by input_start, are among input_indices in the "
+            f"same order, got {len(taken)} of which {used} are, up to {taken[used].tolist()}. Give "
+            "SparseSlice's own.",
+        )
+    return result
+
+
+def _in_turn(grad: Array, indices: Array, places: Array) -> tuple[Array, int]:
+    """`native_sparse.elements_in_turn` without the library, of places that are moved already."""
+    result, wanted, used = np.zeros(len(indices), grad.dtype), places.tolist(), 0
+    for i, place in enumerate(indices.tolist()):
+        if used < len(wanted) and place == wanted[used]:
+            result[i] = grad[used]
+            used += 1
+    return result, used
 
 
 @SLICE.gradient
