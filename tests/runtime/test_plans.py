@@ -270,6 +270,21 @@ def test_sizes_that_never_come_back_compile_nothing_and_those_that_do_compile_on
     assert plan.compiled_count == 1
 
 
+def test_sizes_that_are_refused_leave_right_ones_compiled(session):
+    x, y = placeholder((None, None)), placeholder((None, None))
+    z = add(execute("MatMul", (mul(execute("Tanh", (x,)), np.float32(2)), y)), np.float32(1))
+    right, wrong = np.ones((200, 200), np.float32), np.ones((201, 200), np.float32)
+    for _ in range(6):
+        session.run(z, {x: right, y: right})
+    (plan,) = [p for p, _ in session._direct._plans.values()]
+    items = str(plan)
+    for _ in range(8):
+        with pytest.raises(errors.InvalidArgumentError):
+            session.run(z, {x: right, y: wrong})
+    session.run(z, {x: right, y: right})
+    assert str(plan) == items
+
+
 def test_what_operations_only_hand_on_is_neither_compiled_nor_copied(session):
     x = placeholder((300, 100))
     turned = execute("Reshape", (execute("StopGradient", (x,)), [100, 300]))

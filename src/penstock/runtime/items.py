@@ -96,8 +96,8 @@ class RegionItem(Item):
         try:
             results = self.region.run(inputs, handles, step)
         except NotStatic as signal:  # raised while tracing: nothing of the region has run
-            self._not_static(signal)
             results = self.region.run_singly(inputs, handles, step)
+            self._not_static(signal)  # a step that fails says nothing of those with right sizes
         for slot, value in zip(self.outputs, results, strict=True):
             slots[slot] = value
 

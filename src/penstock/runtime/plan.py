@@ -210,8 +210,8 @@ class Plan:
         if self._whole is not None and step.events is None:
             try:
                 return self._whole.run(feeds, (), step)
-            except NotStatic as signal:
-                self.not_static(signal)
+            except NotStatic:
+                pass  # its item runs the nodes one by one
         slots = self._template.copy()
         slots[: len(feeds)] = feeds
         if step.events is None or self._flow is not None:
