@@ -125,7 +125,7 @@ def test_rules_without_a_native_pass_stay_where_numpy_is_ahead(monkeypatch):
         pytest.skip("there is no native library")
     momentum, floats = "ResourceApplyMomentum", (dt.resource, dt.float32)
     limits = [single_limit(n, floats, 10) for n in (momentum, "ResourceApplyFtrl")]
-    assert limits[0] > limits[1] > 10  # with another power than -0.5 it has no program
+    assert min(limits) > 10
     assert single_limit("ResourceApplyPowerSign", floats, 10) == 10
     assert single_limit(momentum, (dt.resource, dt.int32), 10) == 10
     monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")

@@ -67,18 +67,17 @@ _QUANTISED = frozenset(
 )
 # One native pass of these dtypes, over the variables themselves where nothing else has them: up to
 # `_RULE`. Other dtypes, and all without the library, are many passes of NumPy: the kernel's limit.
+# Ftrl's are native with a power of -0.5, which is not known here: NumPy's passes with another one
+# take up to twice XLA's time.
 _RULES = frozenset(
     """
     ResourceApplyAdaMax ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradDA
     ResourceApplyAdagradV2 ResourceApplyAdam ResourceApplyAdamWithAmsgrad ResourceApplyAddSign
-    ResourceApplyCenteredRMSProp ResourceApplyGradientDescent ResourceApplyKerasMomentum
-    ResourceApplyMomentum ResourceApplyProximalAdagrad ResourceApplyProximalGradientDescent
-    ResourceApplyRMSProp
+    ResourceApplyCenteredRMSProp ResourceApplyFtrl ResourceApplyFtrlV2 ResourceApplyGradientDescent
+    ResourceApplyKerasMomentum ResourceApplyMomentum ResourceApplyProximalAdagrad
+    ResourceApplyProximalGradientDescent ResourceApplyRMSProp
     """.split()
 )
-# The same with a power that is not known here: one is native, with any other NumPy's passes are
-# ahead up to `_PART` only, and take twice XLA's time at `_RULE`.
-_POWERS = frozenset({"ResourceApplyFtrl", "ResourceApplyFtrlV2"})
 # One native pass over windows (native/image_pools.h) of these dtypes, ahead up to `_SHORT`.
 _POOLS = frozenset("AvgPool AvgPoolGrad MaxPool".split())
 # One native pass over indices, which XLA scatters one by one: ahead at every size.
@@ -123,9 +122,9 @@ def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
     if name in _POOLS:
         native = native_images.LIBRARY.is_in_use() and not _VECTORS.isdisjoint(types)
         return max(limit, _SHORT) if native else limit
-    if name in _RULES or name in _POWERS:
+    if name in _RULES:
         native = native_arrays.LIBRARY.is_in_use() and not _VECTORS.isdisjoint(types)
-        return max(limit, _PART if name in _POWERS else _RULE) if native else limit
+        return max(limit, _RULE) if native else limit
     if name in _QUANTISED:
         return max(limit, _BYTES)
     if name in _PARTS:

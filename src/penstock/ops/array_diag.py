@@ -302,7 +302,7 @@ def _set_shape(c: ShapeContext) -> Dims:
     k = c.constant(2) if len(c) > 2 else np.zeros((), np.int32)
     one = c.shape(2) == () if k is None else k.min() == k.max()
     _check_diagonal_rank(c, dims, diag, one, k is not None)
-    full = dims is not None and k is not None and None not in dims[-2:]
+    full = dims is not None and k is not None and None not in dims
     if one and diag is not None and not full:  # a step compares the batches of full shapes
         dims = c.merge(dims, (*diag[:-1], None, None))
     if dims is None or diag is None or k is None or None in dims[-2:]:

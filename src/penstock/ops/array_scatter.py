@@ -218,8 +218,17 @@ def _compiled_scatter(
 
 @SCATTER_ND.gradient
 def _scatter_nd_gradient(op: Any, grad: Any) -> list[Any]:
-    policy = op.get_attr("bad_indices_policy")
-    return [None, execute("GatherNd", (grad, op.inputs[0]), {"bad_indices_policy": policy}), None]
+    return [None, _gathered(grad, op.inputs[0], op), None]
+
+
+def _gathered(params: Any, indices: Any, op: Any) -> Any:
+    """`gather_nd`, which refuses params without elements, of rows without elements too."""
+    dims, places = params.dims, indices.dims
+    known = dims is not None and places is not None and None not in (*dims, *places)
+    if known and 0 in dims[places[-1] :]:
+        rows = (*places[:-1], *dims[places[-1] :])
+        return execute("Reshape", (params, np.array(rows, np.int64)))
+    return execute("GatherNd", (params, indices), _policy(op))
 
 
 # ---- into a tensor
@@ -294,17 +303,17 @@ def _update_gradient(op: Any, grad: Any) -> list[Any]:
     kept = execute(
         TENSOR_SCATTER_UPDATE, (grad, indices, execute("ZerosLike", (updates,))), _policy(op)
     )
-    return [kept, None, execute("GatherNd", (grad, indices), _policy(op))]
+    return [kept, None, _gathered(grad, indices, op)]
 
 
 @TENSOR_SCATTER_ADD.gradient
 def _add_gradient(op: Any, grad: Any) -> list[Any]:
-    return [grad, None, execute("GatherNd", (grad, op.inputs[1]), _policy(op))]
+    return [grad, None, _gathered(grad, op.inputs[1], op)]
 
 
 @TENSOR_SCATTER_SUB.gradient
 def _sub_gradient(op: Any, grad: Any) -> list[Any]:
-    return [grad, None, execute("Neg", (execute("GatherNd", (grad, op.inputs[1]), _policy(op)),))]
+    return [grad, None, execute("Neg", (_gathered(grad, op.inputs[1], op),))]
 
 
 @TENSOR_SCATTER_MIN.gradient
@@ -315,13 +324,11 @@ def _extreme_gradient(op: Any, grad: Any) -> list[Any]:
     result, policy = op.outputs[0], _policy(op)
     kind = {"DstT": grad.dtype}
     own = execute("Cast", (execute("Equal", (tensor, result)),), kind)
-    theirs = execute(
-        "Cast", (execute("Equal", (updates, execute("GatherNd", (result, indices), policy))),), kind
-    )
+    theirs = execute("Cast", (execute("Equal", (updates, _gathered(result, indices, op))),), kind)
     sizes = execute("Cast", (shape_of(tensor),), {"DstT": indices.dtype})
     count = execute("AddV2", (own, execute(SCATTER_ND, (indices, theirs, sizes), policy)))
     share = execute("RealDiv", (grad, count))
-    shared = execute("GatherNd", (share, indices), policy)
+    shared = _gathered(share, indices, op)
     return [execute("Mul", (share, own)), None, execute("Mul", (shared, theirs))]
 
 

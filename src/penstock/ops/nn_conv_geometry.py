@@ -188,10 +188,11 @@ def sliding_shape(
             c.running,
         )  # fmt: skip
         if found is not None and found < 0:
+            known = "Computed output size would be negative. " if c.running else ""
             c.fail(
                 "a window that fits into the padded input",
                 f"window {window} (dilation {dilations[axis]}) over size {image[axis]}:"
-                f" {too_large(window, image[axis], dilations[axis])}",
+                f" {known}{too_large(window, image[axis], dilations[axis])}",
                 "Use padding='SAME' or a smaller window.",
             )
         result[axis] = found
