@@ -13,6 +13,7 @@ from penstock.core.native_library import processors
 
 Array = Any  # numpy.ndarray
 HALF_AWAY, HALF_TO_EVEN, HALF_UP = range(3)  # how halves are rounded
+MOST = 1 << 22  # numbers up to which one native pass is ahead of compiled code
 _ALONE = 1 << 18  # numbers up to which one thread works
 _WIDEST = 2  # bytes of an integer
 
@@ -66,4 +67,4 @@ def floats_of(x: Array, more: Any, scale: Any, low: Any) -> Array | None:
     return result if done == -1 else None
 
 
-__all__ = ["HALF_AWAY", "HALF_TO_EVEN", "HALF_UP", "floats_of", "is_served", "quantised"]
+__all__ = ["HALF_AWAY", "HALF_TO_EVEN", "HALF_UP", "MOST", "floats_of", "is_served", "quantised"]

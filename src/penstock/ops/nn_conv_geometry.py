@@ -126,11 +126,12 @@ def explicit_pads(layout: str, attrs: dict[str, Any]) -> tuple[tuple[int, int], 
     return tuple((given[2 * i], given[2 * i + 1]) for i in axes)
 
 
-def too_large(window: int | None, size: int | None, dilation: int = 1) -> str:
-    """How TensorFlow tells of a window that is larger than what it slides over."""
+def too_large(c: ShapeContext, window: int | None, size: int | None, dilation: int = 1) -> str:
+    """How TensorFlow's graphs tell of a window larger than what it slides over, and its steps."""
     assert window is not None  # it could not be told to be larger
     reach = (window - 1) * dilation + 1
-    return f"Negative dimension size caused by subtracting {reach} from {size}"
+    known = "Computed output size would be negative. " if c.running else ""
+    return f"{known}Negative dimension size caused by subtracting {reach} from {size}"
 
 
 def check_attrs(c: ShapeContext, layout: str, what: Sequence[str]) -> None:
@@ -188,11 +189,10 @@ def sliding_shape(
             c.running,
         )  # fmt: skip
         if found is not None and found < 0:
-            known = "Computed output size would be negative. " if c.running else ""
             c.fail(
                 "a window that fits into the padded input",
                 f"window {window} (dilation {dilations[axis]}) over size {image[axis]}:"
-                f" {known}{too_large(window, image[axis], dilations[axis])}",
+                f" {too_large(c, window, image[axis], dilations[axis])}",
                 "Use padding='SAME' or a smaller window.",
             )
         result[axis] = found

@@ -81,10 +81,9 @@ def pooled(c: ShapeContext, dims: Dims, ksize: Any, strides: Any) -> Dims:
             else output_size(size, ksize[axis], stride, 1, c.attr("padding"), pair, c.running)
         )
         if found is not None and found < 0:
-            known = "Computed output size would be negative. " if c.running else ""
             c.fail(
                 "a window that fits into the input",
-                f"window {ksize[axis]} over size {size}: {known}{too_large(ksize[axis], size)}",
+                f"window {ksize[axis]} over size {size}: {too_large(c, ksize[axis], size)}",
                 "Use padding='SAME' or a smaller window.",
             )
         result.append(found)

@@ -12,7 +12,14 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.kernels import HOST_LIMIT, TooMuchWork, host_kernel, kernel
-from penstock.core.native_quantised import HALF_AWAY, HALF_TO_EVEN, floats_of, is_served, quantised
+from penstock.core.native_quantised import (
+    HALF_AWAY,
+    HALF_TO_EVEN,
+    MOST,
+    floats_of,
+    is_served,
+    quantised,
+)
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.quant_host import TABLES, Key, ends_of, every_byte, is_byte, key, looked_up
@@ -35,7 +42,6 @@ from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
 _FEW = 4096  # bytes that a table makes floats sooner than arithmetic does
-_MOST = 1 << 22  # elements up to which one native pass is ahead of compiled code
 _MODES = "mode: {'MIN_COMBINED', 'MIN_FIRST', 'SCALED'} = 'MIN_COMBINED'"
 
 
@@ -172,7 +178,7 @@ def _quantize(
     return to_integers(xp, steps, T), low, high
 
 
-@host_kernel(QUANTIZE, limit=_MOST, singly=True)
+@host_kernel(QUANTIZE, limit=MOST, singly=True)
 def _quantize_singly(
     ctx: Any,
     input: Array,
@@ -288,7 +294,7 @@ def _floats_in_one_pass(
     return floats_of(x, *((_offset(T), scale, low) if mode == "MIN_COMBINED" else (0, scale, -0.0)))
 
 
-@host_kernel(DEQUANTIZE, limit=_MOST, singly=True)
+@host_kernel(DEQUANTIZE, limit=MOST, singly=True)
 def _dequantize_singly(
     ctx: Any,
     input: Array,

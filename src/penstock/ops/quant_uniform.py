@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.kernels import HOST_LIMIT, TooMuchWork, host_kernel, kernel
-from penstock.core.native_quantised import HALF_UP, floats_of, is_served
+from penstock.core.native_quantised import HALF_UP, MOST, floats_of, is_served
 from penstock.core.native_quantised import quantised as quantised_natively
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext, broadcast
@@ -22,7 +22,6 @@ from penstock.types import dims as d
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
-_MOST = 1 << 22  # elements up to which one native pass is ahead of compiled code
 _PASSES = 3 << 16  # the same of a few of NumPy's
 _MOST_ZERO = 1 << 22  # up to which a sum of whole floats is exact, or beyond all limits
 REASON = "integers have no derivatives"
@@ -137,7 +136,7 @@ def _in_one_pass(
     return quantised_natively(x, levels, HALF_UP, dtype.numpy_dtype)
 
 
-@host_kernel(QUANTIZE, limit=_MOST, singly=True)
+@host_kernel(QUANTIZE, limit=MOST, singly=True)
 def _quantize_singly(
     ctx: Any,
     input: Array,
@@ -185,7 +184,7 @@ def _dequantize(
     return (input.astype(np.int32) - zero).astype(FLOAT) * scale
 
 
-@host_kernel(DEQUANTIZE, limit=_MOST, singly=True)
+@host_kernel(DEQUANTIZE, limit=MOST, singly=True)
 def _dequantize_singly(
     ctx: Any,
     input: Array,

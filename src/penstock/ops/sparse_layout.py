@@ -340,9 +340,8 @@ def _fill_grad_shape(c: ShapeContext) -> list[Dims]:
     return [c.rank(0, 1, "reverse_index_map"), ()]
 
 
-_SCATTERED = (
-    1 << 16
-)  # elements from which XLA's gather and scatter take longer than a way to the host
+# Elements from which XLA's gather and scatter take longer than a way to the host.
+_SCATTERED = 1 << 16
 
 FILL_EMPTY_ROWS_GRAD = define_op(
     "SparseFillEmptyRowsGrad(reverse_index_map: int64, grad_values: T; T: type) -> d_values: T, "
