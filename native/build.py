@@ -202,7 +202,7 @@ def check(sanitizers: str, rounds: int, runner: Iterable[str] = ()) -> int:
     too (check_strings.cc, check_arrays.cc, check_images.cc), solutions with their equations
     (check_matrices.cc), special functions all kinds of numbers (check_special.cc), random numbers
     have the right means (check_random.cc), records of files are found (check_records.cc), tasks are
-    shared out on a pool of threads (check_workers.cc).
+    shared out on a pool of threads (check_workers.cc) and on threads of their own (check_crew.cc).
 
     Args:
       sanitizers: what `-fsanitize=` names; none when empty.
@@ -219,7 +219,7 @@ def check(sanitizers: str, rounds: int, runner: Iterable[str] = ()) -> int:
     with tempfile.TemporaryDirectory() as folder:
         failed = 0
         alone = "wire", "strings", "special", "arrays", "images", "matrices", "random", "records"
-        for name in (*alone, "workers"):
+        for name in (*alone, "workers", "crew"):
             target = f"{folder}/{name}"
             sources = [str(HERE / f"check_{name}.cc")]
             if name in HOST:

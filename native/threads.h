@@ -5,26 +5,22 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <thread>
-#include <vector>
+
+#include "crew.h"
 
 namespace penstock {
 
-// Runs take(share) for each share, on the calling thread and others. Those that cannot be started
-// are done without.
+// Runs take(share) for each share, on the calling thread and on up to threads - 1 others.
 template <typename Take>
 void in_parallel(int64_t shares, int64_t threads, Take take) {
-  std::atomic<int64_t> next{0};
-  auto work = [&] {
-    for (int64_t share; (share = next.fetch_add(1)) < shares;) take(share);
-  };
-  std::vector<std::thread> helpers;
-  try {
-    for (int64_t i = 1; i < std::min(threads, shares); ++i) helpers.emplace_back(work);
-  } catch (const std::exception &) {  // no thread to be had, or no memory to remember it
+  const int64_t helpers = std::min(threads, shares) - 1;
+  const Shares::Take share = [](void *work, int64_t number) { (*static_cast<Take *>(work))(number); };
+  Shares all(shares, std::max<int64_t>(helpers, 0), share, &take);
+  if (helpers > 0) {
+    Crew::here().run(all);
+  } else {
+    all.take_all();
   }
-  work();
-  for (std::thread &each : helpers) each.join();
 }
 
 // What memory does not hold: no C++ exception may reach Python, which knows of none.
