@@ -78,7 +78,7 @@ void pool_means(const T *x, const Cells &s, int64_t share, T *out) {
 
 // The largest elements of a cell, of kChannels channels, whose first one is given: as `larger` chooses.
 // In vectors that every instruction set has: the compiler takes longer ones apart before it makes the
-// function for each set, and then compares number by number, which took 20 times as long.
+// function for each set, and then compares number by number, which took ten times as long.
 template <typename T>
 inline __attribute__((always_inline)) void cell_largest_lanes(const T *first, const Cells &s, Part rows,
                                                               Part columns, T *out) {
