@@ -447,8 +447,9 @@ class _RuleInputs:
 
     def variable_shape(self, index: int) -> Dims:
         """The shape of the variable that an input refers to."""
-        self.uses_values = self.uses_values or index not in self._refs
-        return getattr(getattr(self._arrays[index], "resource", None), "dims", None)
+        resource = getattr(self._arrays[index], "resource", None)  # lists of tensors have none
+        self.uses_values |= resource is not None and index not in self._refs
+        return getattr(resource, "dims", None)
 
 
 def validate(prepared: PreparedOp, arrays: Sequence[Any]) -> None:
