@@ -4,6 +4,7 @@ Also `no_op`, which has none.
 """
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ from penstock import errors
 from penstock.core import shapes
 from penstock.core.effects import drawn
 from penstock.core.execute import execute
-from penstock.core.kernels import KernelContext, host_kernel, kernel
+from penstock.core.kernels import compiled_kernel, host_kernel, kernel
+from penstock.core.lazy import jax, jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.tensor import Tensor
+from penstock.core.traced import TraceContext
 from penstock.ops.array_basics import NO_OP
 from penstock.util import nest
 
@@ -90,16 +93,52 @@ CHECK_NUMERICS = define_op(
 )
 
 
-@kernel(CHECK_NUMERICS)
-def _check_numerics(ctx: KernelContext, xp: Any, x: Array, *, message: str) -> Array:
-    nan, inf = xp.isnan(x).any(), xp.isinf(x).any()
+_KINDS = {"-Inf": np.isneginf, "+Inf": np.isposinf, "NaN": np.isnan}
 
-    def text(has_nan: Any, has_inf: Any) -> str:
-        found = " and ".join(w for w, has in (("NaN", has_nan), ("Inf", has_inf)) if has)
-        return f"{message} : Tensor had {found} values"
 
-    ctx.check(~(nan | inf), errors.InvalidArgumentError, text, nan, inf)
+def _listed(found: list[str]) -> str:
+    last = " and " if len(found) < 3 else ", and "
+    return ", ".join(found[:-1]) + last + found[-1] if len(found) > 1 else "".join(found)
+
+
+def _of_one_sign(found: list[str]) -> str:
+    return " and ".join(w for w in ("NaN", "Inf") if any(w in each for each in found))
+
+
+def _check_finite(x: Array, message: str, listed: Callable[[list[str]], str]) -> Array:
+    if not np.isfinite(x).all():
+        found = [name for name, test in _KINDS.items() if test(x).any()]
+        raise errors.InvalidArgumentError(
+            None, None, f"{message} : Tensor had {listed(found)} values"
+        )
     return x
+
+
+def _check_finite_compiled(
+    ctx: TraceContext, x: Any, message: str, listed: Callable[[list[str]], str]
+) -> Any:
+    """One pass: a bit for each kind of number, and all bits that are set anywhere."""
+    bits = jnp.zeros((), jnp.uint8)
+    for place, name in enumerate(_KINDS):
+        bits |= getattr(jnp, _KINDS[name].__name__)(x).astype(jnp.uint8) << place
+    kinds = jax.lax.reduce(bits, np.uint8(0), jax.lax.bitwise_or, tuple(range(x.ndim)))
+
+    def text(kinds: Any) -> str:
+        found = [name for place, name in enumerate(_KINDS) if int(kinds) >> place & 1]
+        return f"{message} : Tensor had {listed(found)} values"
+
+    ctx.check(kinds == 0, errors.InvalidArgumentError, text, kinds)
+    return x
+
+
+@host_kernel(CHECK_NUMERICS)
+def _check_numerics(x: Array, *, message: str) -> Array:
+    return _check_finite(x, message, _of_one_sign)
+
+
+@compiled_kernel(CHECK_NUMERICS)
+def _check_numerics_compiled(ctx: TraceContext, x: Any, *, message: str) -> Any:
+    return _check_finite_compiled(ctx, x, message, _of_one_sign)
 
 
 CHECK_NUMERICS_V2 = define_op(
@@ -114,21 +153,14 @@ CHECK_NUMERICS_V2 = define_op(
 )
 
 
-@kernel(CHECK_NUMERICS_V2)
-def _check_numerics_v2(ctx: KernelContext, xp: Any, x: Array, *, message: str) -> Array:
-    kinds = xp.stack([xp.isneginf(x).any(), xp.isposinf(x).any(), xp.isnan(x).any()])
+@host_kernel(CHECK_NUMERICS_V2)
+def _check_numerics_v2(x: Array, *, message: str) -> Array:
+    return _check_finite(x, message, _listed)
 
-    def text(has: Any) -> str:
-        found = [w for w, there in zip(("-Inf", "+Inf", "NaN"), has, strict=True) if there]
-        listed = (
-            ", ".join(found[:-1]) + (", and " if len(found) > 2 else " and ") + found[-1]
-            if len(found) > 1
-            else "".join(found)
-        )
-        return f"{message} : Tensor had {listed} values"
 
-    ctx.check(~kinds.any(), errors.InvalidArgumentError, text, kinds)
-    return x
+@compiled_kernel(CHECK_NUMERICS_V2)
+def _check_numerics_v2_compiled(ctx: TraceContext, x: Any, *, message: str) -> Any:
+    return _check_finite_compiled(ctx, x, message, _listed)
 
 
 @CHECK_NUMERICS.gradient
