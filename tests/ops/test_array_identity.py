@@ -34,8 +34,8 @@ def test_what_is_not_finite_is_named(dtype, jit_compile):
         ([1, NAN, 1], "NaN", "NaN"),
         ([INF, 1, 1], "Inf", "+Inf"),
         ([1, INF, -INF], "Inf", "-Inf and +Inf"),
-        ([NAN, -INF, 1], "NaN and Inf", "-Inf and NaN"),
-        ([-INF, NAN, INF], "NaN and Inf", "-Inf, +Inf, and NaN"),
+        ([NAN, -INF, 1], "Inf and NaN", "-Inf and NaN"),
+        ([-INF, NAN, INF], "Inf and NaN", "-Inf, +Inf, and NaN"),
     ):
         x = tf.cast(tf.constant([numbers], tf.float64), dtype)
         assert _said(first, x) == wanted

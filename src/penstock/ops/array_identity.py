@@ -102,7 +102,7 @@ def _listed(found: list[str]) -> str:
 
 
 def _of_one_sign(found: list[str]) -> str:
-    return " and ".join(w for w in ("NaN", "Inf") if any(w in each for each in found))
+    return " and ".join(w for w in ("Inf", "NaN") if any(w in each for each in found))
 
 
 def _check_finite(x: Array, message: str, listed: Callable[[list[str]], str]) -> Array:
