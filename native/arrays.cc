@@ -34,7 +34,7 @@
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 23; }
+EXPORT int penstock_arrays_version() { return 24; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,

@@ -14,8 +14,12 @@ enum Pass : int64_t {
   kPassSign, kPassInverseRoot, kPassSquaredDifference, kPassProductOrZero, kPassSigmoidGrad,
   kPassTanhGrad, kPassRootGrad, kPassInverseRootGrad, kPassInverseGrad, kPassRelu, kPassReluGrad,
   kPassRelu6Grad, kPassLeakyRelu, kPassLeakyReluGrad, kPassEluGrad,
-  kPassQuotientOrZero, kPassQuotientOfNonzero,
+  kPassQuotientOrZero, kPassQuotientOfNonzero, kPassSeluGrad,
 };
+
+// Of the function Selu, as Python has them (penstock/ops/nn_activations.py).
+constexpr double kSeluScale = 1.0507009873554804934193349852946;
+constexpr double kSeluScaleAlpha = 1.7580993408473768599402175208123;
 
 // Elements of x where the mask holds, of y elsewhere; without a guess at each which way it goes.
 template <typename Word>
@@ -63,6 +67,8 @@ EACH_SET int64_t pass(int64_t function, const T *x, const T *y, T number, int64_
     case kPassEluGrad: return two_of([=](T a, T b) { return b < 0 ? a * (b + one) : a; });
     case kPassQuotientOrZero: return two_of([=](T a, T b) { return b == 0 ? zero : a / b; });
     case kPassQuotientOfNonzero: return two_of([=](T a, T b) { return a == 0 ? zero : a / b; });
+    case kPassSeluGrad:  // as NumPy chooses: both sides are computed
+      return two_of([=](T a, T b) { return b < 0 ? a * (b + T(kSeluScaleAlpha)) : a * T(kSeluScale); });
   }
   return 0;
 }

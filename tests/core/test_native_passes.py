@@ -29,6 +29,7 @@ CALLS = {
     "elu_grad": ("EluGrad", ["gradients", "outputs"], {}),
     "quotient_or_zero": ("DivNoNan", ["x", "y"], {}),
     "quotient_of_nonzero": ("Xdivy", ["x", "y"], {}),
+    "selu_grad": ("SeluGrad", ["gradients", "outputs"], {}),
 }
 
 

@@ -21,8 +21,8 @@ from penstock.types.dtypes import DType
 _PASSES = frozenset(
     """
     Abs Add AddN AddV2 All Angle Any AssignAddVariableOp AssignSubVariableOp BiasAdd BiasAddV1
-    BitwiseAnd BitwiseOr BitwiseXor Cast Ceil CheckNumerics ComplexAbs Conj ConjugateTranspose
-    DeepCopy Div Equal Floor Greater GreaterEqual
+    BitwiseAnd BitwiseOr BitwiseXor Cast Ceil CheckNumerics CheckNumericsV2 ComplexAbs Conj
+    ConjugateTranspose DeepCopy Div Equal Floor Greater GreaterEqual
     Imag Inv Invert IsFinite IsInf IsNan Less LessEqual LogicalAnd LogicalNot LogicalOr Maximum
     Minimum Mul Neg NotEqual OnesLike Pow QuantizedReshape Real RealDiv Reciprocal
     RequantizationRange Rint Roll Round Square Sub Unpack ZerosLike
@@ -37,7 +37,7 @@ _NATIVE = frozenset(
     DivNoNan EluGrad FakeQuantWithMinMaxArgs FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVars
     FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannel
     FakeQuantWithMinMaxVarsPerChannelGradient InvGrad LeakyRelu LeakyReluGrad MulNoNan
-    ReciprocalGrad Relu Relu6Grad ReluGrad Rsqrt RsqrtGrad Select SelectV2 SigmoidGrad Sign
+    ReciprocalGrad Relu Relu6Grad ReluGrad Rsqrt RsqrtGrad Select SelectV2 SeluGrad SigmoidGrad Sign
     SqrtGrad SquaredDifference TanhGrad Xdivy
     """.split()
 )
@@ -53,7 +53,7 @@ _PARTS = frozenset(
 # More passes: ahead up to `_SHORT` elements.
 _SHORTER = frozenset(
     """
-    Elu LogSoftmax MatrixBandPart Pack Selu SeluGrad Sigmoid Softmax StridedSliceGrad TruncateDiv
+    Elu LogSoftmax MatrixBandPart Pack Selu Sigmoid Softmax StridedSliceGrad TruncateDiv
     """.split()
 )
 # A dozen passes over as many arrays, which a compiled call takes and hands back one by one.

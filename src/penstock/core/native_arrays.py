@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=23,
+    version=24,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",

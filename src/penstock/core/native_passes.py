@@ -27,6 +27,7 @@ FUNCTIONS = (  # as native/passes.h numbers them
     "elu_grad",
     "quotient_or_zero",
     "quotient_of_nonzero",
+    "selu_grad",
 )
 _NUMBERS = {name: i for i, name in enumerate(FUNCTIONS)}
 _FEW = 512  # elements below which NumPy's calls take less
