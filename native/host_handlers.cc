@@ -122,6 +122,17 @@ ffi::Error truncated(ffi::ThreadPool pool, ffi::Buffer<ffi::U64> stream, std::in
   });
 }
 
+// As `truncated` is given its stream: the numbers of the result's places in random order.
+ffi::Error order(ffi::Buffer<ffi::U64> stream, ffi::Result<ffi::BufferR1<ffi::S64>> y) {
+  return guarded([&] {
+    const uint64_t *of = stream.typed_data();
+    const int64_t count = y->dimensions()[0];
+    need(stream.element_count() == 3, "a key and a counter");
+    need(count >> 32 == 0, "places that a word can name");
+    penstock_random_order(of[0], of[1], of[2], count, y->typed_data());
+  });
+}
+
 }  // namespace
 
 PENSTOCK_HANDLER(penstock_special, special,
@@ -161,3 +172,5 @@ PENSTOCK_HANDLER(penstock_truncated, truncated,
                      .Arg<ffi::Buffer<ffi::U64>>()
                      .Attr<std::int64_t>("reserved")
                      .Ret<Any>());
+PENSTOCK_HANDLER(penstock_order, order,
+                 ffi::Ffi::Bind().Arg<ffi::Buffer<ffi::U64>>().Ret<ffi::BufferR1<ffi::S64>>());

@@ -130,6 +130,7 @@ CALLS = {
     "truncated": Call(
         of((5, 4)), [(np.uint64, (3,))], {"reserved": np.int64(FEW)}, ("r0", "reserved")
     ),
+    "order": Call([(LONG, (5,))], [(np.uint64, (3,))], {}, ("a0", "r0")),
 }  # fmt: skip
 REPEATS = {"product", "dot_product", "attention", "attention_grad"}  # leading axes, if they are 1
 PROGRAMS = {"recurrence", "update"}  # test_native_programs.py

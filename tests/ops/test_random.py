@@ -359,3 +359,28 @@ def test_what_is_refused_draws_nothing():
                 resource=state.handle, algorithm=1, shape=[3], minval=1, maxval=1
             )
     np.testing.assert_array_equal(state, [1, 2, 3])
+
+
+@pytest.mark.parametrize("native", ["1", "0"])
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 1000, 70_001])
+def test_a_compiled_shuffle_has_the_order_of_an_eager_one(
+    count: int, native: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """70,001 rows of a quadratic loop would take seconds."""
+    rows = tf.range(count)
+    wanted = tf.random.experimental.stateless_shuffle(rows, [1, 2]).numpy()
+    assert sorted(wanted) == list(range(count))
+    monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", native)
+
+    @tf.function(jit_compile=True)
+    def stateless(x):  # type: ignore[no-untyped-def]
+        return tf.random.experimental.stateless_shuffle(x, [1, 2])
+
+    @tf.function(jit_compile=True)
+    def stateful(x):  # type: ignore[no-untyped-def]
+        return tf.random.shuffle(x, seed=1)
+
+    np.testing.assert_array_equal(stateless(rows), wanted)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        drawn = session.run(tf.random.shuffle(tf.range(count), seed=1))
+    assert sorted(drawn) == sorted(stateful(rows).numpy()) == list(range(count))

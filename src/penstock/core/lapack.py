@@ -23,12 +23,13 @@ import importlib.util
 import os
 import pathlib
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from itertools import compress
 from operator import itemgetter
 from typing import Any
 
 from penstock.core.lazy import jax
-from penstock.core.locks import call, drain
+from penstock.core.locks import Locks, call, drain
 
 LARGE = 1024  # sides of matrices above which LAPACK's threads are worth their waiting
 SMALL = 16  # sides up to which it uses one thread of its own accord
@@ -43,11 +44,6 @@ _ENDINGS = {"numpy": "64_", "scipy": ""}  # of the names of their libraries' fun
 
 Function = Callable[..., Any]
 _last = itemgetter(-1)
-
-
-def is_used(op_names: Iterable[str]) -> bool:
-    """Whether one of these operations calls LAPACK."""
-    return not OPERATIONS.isdisjoint(op_names)
 
 
 class Library:
@@ -156,14 +152,34 @@ def note(matrices: Any) -> None:
         _traced.large = True
 
 
-def _finished(function: Function, arguments: Sequence[Any]) -> Any:
-    return jax.block_until_ready(function(*arguments))
+class _Turn:
+    """One compiled function with calls of LAPACK runs at a time, see `runtime/lapack_turns.py`.
+
+    Reentrant: what is known is computed while a function is traced, by functions of its own.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._locks = Locks([self])
+
+    def finished(self, function: Function, arguments: Sequence[Any]) -> Any:
+        """`function(*arguments)` in a turn of its own, with results that are there."""
+        held: list[Any] = []
+        back = map(call, iter(held))
+        try:
+            held.extend(compress(self._locks.releases, map(call, self._locks.acquires)))
+            return jax.block_until_ready(function(*arguments))
+        finally:
+            drain(back)
+
+
+_turn = _Turn()
 
 
 class Limit:
     """The limit for calls of one compiled function, lifted once it was traced with large matrices.
 
-    Not thread-safe; a race costs time alone.
+    Such functions run one at a time. Thread-safe; a race of first calls costs time alone.
     """
 
     def __init__(self) -> None:
@@ -172,8 +188,8 @@ class Limit:
     def run(self, function: Function, *arguments: Any) -> Any:
         """`function(*arguments)`, whose results are there when it returns."""
         if self._lifted:
-            return function(*arguments)
+            return _turn.finished(function, arguments)
         _traced.large = False
-        results = on_one_thread("scipy", _finished, function, arguments)
+        results = on_one_thread("scipy", _turn.finished, function, arguments)
         self._lifted = _traced.large
         return results

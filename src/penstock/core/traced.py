@@ -133,6 +133,7 @@ class Collected:
     Attributes:
       checks, conditions, values: the checks, in the order in which they were made.
       drew: for each stream that a conditional was given whether it is read.
+      turn: a number that the last call of LAPACK gave, which the next one waits for.
     """
 
     def __init__(self) -> None:
@@ -140,6 +141,7 @@ class Collected:
         self.conditions: list[Any] = []
         self.values: list[tuple[Any, ...]] = []
         self.drew: list[Any] = []
+        self.turn: Any = None
         self._all_ok: tuple[int, Any] = (0, None)  # of how many conditions, and whether they hold
 
     @property

@@ -30,6 +30,7 @@ class CallBody:
         "draws",
         "graph",
         "inputs",
+        "lapack",
         "must_compile",
         "name",
         "named",
@@ -56,6 +57,7 @@ class CallBody:
         self.named = False  # an imported operation has it
         self.shared = False  # others have it too: what adds to a body adds to one of its own
         self.draws: bool | None = None  # the runtime's note: whether it draws random numbers
+        self.lapack: bool | None = None  # the same: whether it calls LAPACK
         self.plan: Any = None  # the runtime's plan for eager calls
         self.plans: dict[str, Any] = {}  # those of iterators, by the type of the device
         self.traced: Any = None  # the runtime's nodes, for use inside compiled regions

@@ -189,16 +189,20 @@ def permutation(stream: philox.Stream, count: int) -> Array:
 
 
 def traced_permutation(stream: philox.Stream, count: int) -> Array:
-    """`permutation` inside a region."""
+    """`permutation` inside a region.
+
+    A swap is one gather and one scatter: of two of each XLA makes a copy of the whole order.
+    """
     if count < 2:
         return jnp.arange(count)
     picks = philox.words(jnp, stream, count - 1).astype(jnp.int64)
     sizes = jnp.arange(count, 1, -1)
-    chosen = jnp.arange(count - 1) + picks % sizes
+    first = jnp.arange(count - 1)
+    chosen = first + picks % sizes
+    pairs, turned = jnp.stack([first, chosen], 1), jnp.stack([chosen, first], 1)
 
     def swap(i: Array, order: Array) -> Array:
-        a, b = order[i], order[chosen[i]]
-        return order.at[i].set(b).at[chosen[i]].set(a)
+        return order.at[turned[i]].set(order[pairs[i]])
 
     return jax.lax.fori_loop(0, count - 1, swap, jnp.arange(count))
 
@@ -216,6 +220,11 @@ def _shuffle_compiled(ctx: TraceContext, value: Array) -> Array:
     if value.ndim == 0 or value.shape[0] < 2:
         return value
     return jnp.asarray(value)[traced_permutation(stream_of(ctx.step_value), value.shape[0])]
+
+
+@compiled_kernel(RANDOM_SHUFFLE, device="CPU", when=cpu_random.orders)
+def _shuffle_natively(ctx: TraceContext, value: Array) -> Array:
+    return jnp.asarray(value)[cpu_random.order(stream_of(ctx.step_value), value.shape[0])]
 
 
 RANDOM_SHUFFLE.not_differentiable("the order it drew is not an output")

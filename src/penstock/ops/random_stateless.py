@@ -318,6 +318,12 @@ def _shuffle_compiled(value: Array, key: Array, counter: Array, alg: Array) -> A
     return jnp.asarray(value)[traced_permutation(keyed_stream(key, counter), value.shape[0])]
 
 
+@compiled_kernel(SHUFFLE, device="CPU", when=cpu_random.orders)
+def _shuffle_natively(value: Array, key: Array, counter: Array, alg: Array) -> Array:
+    require_philox(alg)
+    return jnp.asarray(value)[cpu_random.order(keyed_stream(key, counter), value.shape[0])]
+
+
 def _multinomial_shape(c: ShapeContext) -> Dims:
     _seed(c, 2)
     return multinomial_shape(c)

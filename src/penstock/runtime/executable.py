@@ -35,6 +35,7 @@ from penstock.core.traced import (
     gate_now,
 )
 from penstock.runtime.finishing import FINISH, Finisher
+from penstock.runtime.lapack_turns import calls_lapack, end_turn, take_turn
 from penstock.runtime.program import Node, Ref
 from penstock.runtime.repeats import Constant, Link, Repeat, Same, find_repeats
 from penstock.types import dtypes as dt
@@ -124,7 +125,7 @@ class Executable:
         self._repeats = {id(r.rounds[0][0]): r for r in found}
         types = [n.type for n in region.nodes]
         self._elementwise = is_elementwise(types)
-        self.lapack = lapack.Limit() if lapack.is_used(types) else None
+        self.lapack = lapack.Limit() if any(map(calls_lapack, region.nodes)) else None
         self._large = [
             (id(n), _on_device(n.attrs["value"].array))
             for n in region.nodes
@@ -359,9 +360,11 @@ def trace_node(
         values[id(node), i] = result
 
 
-def trace_node_alone(node: Node, prepared: PreparedOp, arguments: Sequence[Any]) -> Any:
+def trace_node_alone(
+    node: Node, prepared: PreparedOp, arguments: Sequence[Any], collected: Collected
+) -> Any:
     """The one output of a node that checks nothing, on these arguments."""
-    (result,) = _trace_compiled(node, prepared, list(arguments), Collected(), None)
+    (result,) = _trace_compiled(node, prepared, list(arguments), collected, None)
     return result
 
 
@@ -395,6 +398,7 @@ def _trace_round(
 ) -> dict[Any, Any]:
     """The results of one round."""
     results: dict[Any, Any] = {}
+    collected = Collected()
     for j, (node, row) in enumerate(zip(repeat.rounds[0], repeat.form, strict=True)):
         arguments = []
         for source in row:
@@ -405,7 +409,7 @@ def _trace_round(
                 arguments.append(_constant_of(own, values, number))
             else:
                 arguments.append(_taken(source.ref, values))
-        results[j, 0] = trace_node_alone(node, repeat.prepared[j], arguments)
+        results[j, 0] = trace_node_alone(node, repeat.prepared[j], arguments, collected)
     return results
 
 
@@ -440,6 +444,9 @@ def _trace_compiled(
         if wants_context
         else ()
     )
+    in_turn = prepared.device == "CPU" and calls_lapack(node)
+    if in_turn:
+        arguments = take_turn(collected, arguments)
     try:
         results = function(*head, *arguments)
     except (NotStatic, errors.OpError):
@@ -459,6 +466,8 @@ def _trace_compiled(
             None, node.origin, f"{node.where()}: {problem}"
         ) from problem
     flat = (results,) if prepared.single else results or ()
+    if in_turn:
+        end_turn(collected, flat)
     return [
         _as_declared(result, wanted)
         for result, wanted in zip(flat, prepared.out_numpy, strict=True)

@@ -214,7 +214,7 @@ class _Loop:
         return product.reshape(*rows.shape[:-1], product.shape[-1])
 
     def _run(self, node: Any, *arguments: Any) -> Any:
-        return trace_node_alone(node, prepared_op(node, self._device), arguments)
+        return trace_node_alone(node, prepared_op(node, self._device), arguments, Collected())
 
     def known_after(self, stacks: Sequence[Any]) -> list[tuple[int, Any]]:
         """Numbers and values of the loop variables that were not carried."""
