@@ -380,3 +380,48 @@ def test_shapes_are_known_whatever_the_parameters_are(draw):
 def test_parameters_of_more_dimensions_than_the_shape_are_kept():
     x = tf.ones([2, 3])
     assert tf.function(lambda: tf.random.uniform([3], x, 2.0))().shape == [2, 3]
+
+
+def _drawn_from(handle, algorithm=1):
+    raw, shape = tf.raw_ops, tf.constant([5, 3], tf.int64)
+    given = {"resource": handle, "algorithm": tf.constant(algorithm, tf.int64), "shape": shape}
+    raw.RngSkip(resource=handle, algorithm=given["algorithm"], delta=tf.constant(7, tf.int64))
+    return [
+        *(raw.StatefulUniform(**given, dtype=d) for d in (tf.float32, tf.float64, tf.bfloat16)),
+        *(raw.StatefulStandardNormalV2(**given, dtype=d) for d in (tf.float16, tf.float64)),
+        raw.StatefulTruncatedNormal(**given),
+        *(raw.StatefulUniformFullInt(**given, dtype=d) for d in (tf.int32, tf.uint64)),
+        raw.StatefulUniformInt(**given, minval=tf.constant(-5), maxval=tf.constant(9)),
+    ]
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_raw_draws_are_the_same_compiled(jit_compile):
+    state = np.array([2**63 - 1, -1, 77], np.int64)  # the counter wraps around
+    single, staged = tf.Variable(state), tf.Variable(state)
+    wanted = _drawn_from(single.handle)
+    found = tf.function(lambda: _drawn_from(staged.handle), jit_compile=jit_compile)()
+    for mine, other in zip(found, wanted, strict=True):
+        if other.dtype.is_floating:
+            mine, other = tf.cast(mine, tf.float64), tf.cast(other, tf.float64)
+            np.testing.assert_allclose(mine, other, rtol=1e-5, atol=1e-6)
+        else:
+            np.testing.assert_array_equal(mine, other)
+    np.testing.assert_array_equal(staged, single)
+
+
+def test_a_compiled_draw_that_is_refused_leaves_the_state():
+    state = tf.Variable(np.array([1, 2, 3], np.int64))
+
+    @tf.function(jit_compile=True)
+    def draw(low):
+        return tf.raw_ops.StatefulUniformInt(
+            resource=state.handle, algorithm=1, shape=[3], minval=low, maxval=tf.constant(2)
+        )
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Need minval < maxval, got 5 >= 2"):
+        draw(tf.constant(5))
+    np.testing.assert_array_equal(state, [1, 2, 3])
+    with pytest.raises(tf.errors.UnimplementedError, match="ThreeFry"):
+        tf.function(lambda: _drawn_from(state.handle, 2), jit_compile=True)()
+    np.testing.assert_array_equal(state, [1, 2, 3])

@@ -93,7 +93,7 @@ CHECK_NUMERICS = define_op(
 )
 
 
-_KINDS = {"-Inf": np.isneginf, "+Inf": np.isposinf, "NaN": np.isnan}
+_KINDS = {"-Inf": "isneginf", "+Inf": "isposinf", "NaN": "isnan"}  # NumPy's functions, and JAX's
 
 
 def _listed(found: list[str]) -> str:
@@ -107,7 +107,7 @@ def _of_one_sign(found: list[str]) -> str:
 
 def _check_finite(x: Array, message: str, listed: Callable[[list[str]], str]) -> Array:
     if not np.isfinite(x).all():
-        found = [name for name, test in _KINDS.items() if test(x).any()]
+        found = [name for name, test in _KINDS.items() if getattr(np, test)(x).any()]
         raise errors.InvalidArgumentError(
             None, None, f"{message} : Tensor had {listed(found)} values"
         )
@@ -119,8 +119,8 @@ def _check_finite_compiled(
 ) -> Any:
     """One pass: a bit for each kind of number, and all bits that are set anywhere."""
     bits = jnp.zeros((), jnp.uint8)
-    for place, name in enumerate(_KINDS):
-        bits |= getattr(jnp, _KINDS[name].__name__)(x).astype(jnp.uint8) << place
+    for place, test in enumerate(_KINDS.values()):
+        bits |= getattr(jnp, test)(x).astype(jnp.uint8) << place
     kinds = jax.lax.reduce(bits, np.uint8(0), jax.lax.bitwise_or, tuple(range(x.ndim)))
 
     def text(kinds: Any) -> str:

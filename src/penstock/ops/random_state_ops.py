@@ -13,7 +13,8 @@ from penstock.core.kernels import compiled_kernel, host_kernel
 from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
-from penstock.ops.random_draw import draw
+from penstock.core.traced import TraceContext
+from penstock.ops.random_draw import SAMPLERS, draw
 from penstock.ops.random_philox import Stream
 from penstock.ops.random_rejection import binomial_on
 from penstock.ops.random_stateful import dimensions, outer_dimensions
@@ -106,6 +107,7 @@ SKIP = define_op(
     shape=lambda c: [],
     stateful=True,
     effects={"resource": "rw"},
+    host_inputs=("algorithm",),
     doc="Moves the state of a generator on by `delta` numbers.",
 ).not_differentiable(_WHY)
 
@@ -117,12 +119,18 @@ def _skip(resource: Any, algorithm: Array, delta: Array) -> None:
     resource.write(_moved_on(state, int(delta)))
 
 
+@compiled_kernel(SKIP)
+def _skip_compiled(resource: Any, algorithm: Array, delta: Array) -> None:
+    _read_and_skip_compiled(resource, algorithm, delta)
+
+
 def _drawn_shape(c: ShapeContext) -> Dims:
     c.rank(1, 0)
     return c.shape_value(2)
 
 
 _WITH_SHAPE = "resource: resource, algorithm: int64, shape: shape_dtype"
+_STATIC = "algorithm", "shape"  # what compiled code has to know
 
 
 _INTEGERS = (dt.int32, dt.int64, dt.uint32, dt.uint64)
@@ -144,12 +152,17 @@ def _define_stateful(name: str, kind: str, default: str, doc: str) -> OpDef:
         shape=drawn_shape,
         stateful=True,
         effects={"resource": "rw"},
+        host_inputs=_STATIC,
         doc=doc,
     ).without_gradient(_WHY)
 
     @host_kernel(op, limit=_HOST, draws=True)
     def run(resource: Any, algorithm: Array, shape: Array, *, dtype: DType) -> Array:
         return _drawn(kind, resource, algorithm, shape, dtype)
+
+    @compiled_kernel(op)
+    def traced(resource: Any, algorithm: Array, shape: Array, *, dtype: DType) -> Array:
+        return _drawn_compiled(kind, resource, algorithm, shape, dtype)
 
     return op
 
@@ -169,6 +182,16 @@ def _drawn(
 def _stream_at(state: Array) -> Stream:
     low, high, key = state.view(np.uint64)
     return Stream(key, low, high)
+
+
+def _drawn_compiled(
+    kind: str, resource: Any, algorithm: Array, shape: Array, dtype: DType, *bounds: Array
+) -> Array:
+    """As `_drawn`, in a region."""
+    dims = dimensions(shape)
+    state = _read_and_skip_compiled(resource, algorithm, np.uint64(math.prod(dims)))
+    low, high, key = jnp.asarray(state).astype(np.uint64)
+    return SAMPLERS[kind](jnp, Stream(key, low, high), dims, dtype, *bounds)
 
 
 UNIFORM = _define_stateful(
@@ -234,6 +257,8 @@ UNIFORM_INT = define_op(
     shape=_between_shape,
     stateful=True,
     effects={"resource": "rw"},
+    host_inputs=_STATIC,
+    fallible=True,
     doc="Integers evenly over [minval, maxval), from a generator's state.",
 ).without_gradient(_WHY)
 
@@ -243,10 +268,27 @@ def _uniform_int(
     resource: Any, algorithm: Array, shape: Array, minval: Array, maxval: Array, *, dtype: DType
 ) -> Array:
     if minval >= maxval:
-        raise errors.InvalidArgumentError(
-            None, None, f"Need minval < maxval, got {minval} >= {maxval}. Swap them."
-        )
+        raise errors.InvalidArgumentError(None, None, _no_integers(minval, maxval))
     return _drawn("integers", resource, algorithm, shape, dtype, minval, maxval)
+
+
+def _no_integers(minval: Any, maxval: Any) -> str:
+    return f"Need minval < maxval, got {minval} >= {maxval}. Swap them."
+
+
+@compiled_kernel(UNIFORM_INT)
+def _uniform_int_compiled(
+    ctx: TraceContext,
+    resource: Any,
+    algorithm: Array,
+    shape: Array,
+    minval: Array,
+    maxval: Array,
+    *,
+    dtype: DType,
+) -> Array:
+    ctx.check(minval < maxval, errors.InvalidArgumentError, _no_integers, minval, maxval)
+    return _drawn_compiled("integers", resource, algorithm, shape, dtype, minval, maxval)
 
 
 BINOMIAL = define_op(
