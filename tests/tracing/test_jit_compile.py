@@ -315,3 +315,88 @@ def test_a_derivative_keeps_no_list_that_it_has_no_use_for() -> None:
     concrete = tf.function(_with_derivatives).get_concrete_function(tf.TensorSpec([3], tf.float64))
     made = [op for op in concrete.graph.get_operations() if op.type == "EmptyTensorList"]
     assert made == []
+
+
+def _kinds(function, *args):
+    return [item.kind for item in _plan(function, *args).items]
+
+
+def test_what_makes_sizes_of_values_runs_between_compiled_parts() -> None:
+    @tf.function(jit_compile=True)
+    def f(x):
+        y = tf.sin(x) * 2.0 + 1.0
+        kept = tf.boolean_mask(y, y > 1.0)
+        return tf.reduce_sum(tf.exp(kept) * 3.0), tf.where(y > 1.0)[:, 0]
+
+    x = tf.constant([0.5, -0.5, 1.0, -1.0])
+    for given in (x, -x, x[:1], tf.zeros([3])):
+        y = np.sin(given.numpy()) * 2 + 1
+        total, places = f(given)
+        np.testing.assert_allclose(total, (np.exp(y[y > 1]) * 3).sum(), rtol=1e-5)
+        np.testing.assert_array_equal(places, np.flatnonzero(y > 1))
+    kinds = _kinds(f, x)
+    assert "host" in kinds
+    assert kinds.count("region") > 1
+
+
+def test_such_operations_in_every_form() -> None:
+    values = tf.constant([3, 1, 3, 2, 1])
+    boxes = tf.constant([[0.0, 0, 1, 1], [0, 0, 1, 1.1], [2, 2, 3, 3]])
+
+    @tf.function(jit_compile=True)
+    def f(values, boxes, scores):
+        first, second = tf.dynamic_partition(values, values % 2, 2)
+        return (
+            tf.unique(values),
+            tf.raw_ops.ListDiff(x=values, y=values[1:2]),
+            first,
+            second,
+            tf.image.non_max_suppression(boxes, scores, 3),
+        )
+
+    unique, different, even, odd, kept = f(values, boxes, tf.constant([0.9, 0.8, 0.7]))
+    assert unique.y.numpy().tolist() == [3, 1, 2]
+    assert unique.idx.numpy().tolist() == [0, 1, 0, 2, 1]
+    assert different.out.numpy().tolist() == [3, 3, 2]
+    assert (even.numpy().tolist(), odd.numpy().tolist()) == ([2], [3, 1, 3, 1])
+    assert kept.numpy().tolist() == [0, 2]
+
+
+def test_they_may_be_in_loops_and_branches_and_have_gradients() -> None:
+    variable = tf.Variable([1.0, -2.0, 3.0])
+
+    @tf.function(jit_compile=True)
+    def f(x):
+        with tf.GradientTape() as tape:
+            y = x * variable
+            total = tf.reduce_sum(tf.boolean_mask(y, y > 0.0) ** 2)
+        sums = tf.map_fn(lambda r: tf.reduce_sum(tf.boolean_mask(x, x > r)), x)
+        chosen = tf.cond(total > 0.0, lambda: tf.where(x > 0.0), lambda: tf.where(x < 0.0))
+        variable.assign_add(tf.ones([3]))
+        return tape.gradient(total, variable), sums, chosen
+
+    gradient, sums, chosen = f(tf.constant([1.0, 2.0, 3.0]))
+    assert gradient.numpy().tolist() == [2.0, 0.0, 54.0]
+    assert sums.numpy().tolist() == [5.0, 3.0, 0.0]
+    assert chosen.numpy().tolist() == [[0], [1], [2]]
+    assert variable.numpy().tolist() == [2.0, -1.0, 4.0]
+
+
+def test_only_what_else_is_in_the_way_is_named() -> None:
+    @tf.function(jit_compile=True)
+    def f(x):
+        tf.print(tf.boolean_mask(x, x > 0.0))
+        return tf.where(x > 0.0)
+
+    text = _refused(lambda: f(tf.constant([1.0])))
+    assert "PrintV2" in text
+    assert "Where" not in text
+
+
+def test_parts_have_no_single_view_of_the_compiler() -> None:
+    @tf.function(jit_compile=True)
+    def f(x):
+        return tf.where(x > 0.0)
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"in parts, around Where"):
+        f.experimental_get_compiler_ir(tf.constant([1.0]))()

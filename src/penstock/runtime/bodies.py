@@ -38,7 +38,7 @@ def set_plan_maker(function: Callable[..., Any]) -> None:
 
 
 def set_whole_plan_maker(function: Callable[..., Any]) -> None:
-    """Installs what makes plans of one region: `penstock.runtime.whole.make_whole_plan`."""
+    """Installs what makes plans of regions alone: `penstock.runtime.whole.make_compiled_plan`."""
     _make_plan["whole"] = function
 
 

@@ -3,6 +3,9 @@
 A `WholePlan` is one region, always compiled, for every size it meets; what keeps an operation out
 of it is an error at the first call and never a reason to run on the host. `unsupported` says
 beforehand which operations have no place in it; others show when the region is traced.
+
+Only operations of BETWEEN, which TensorFlow's compiler has and JAX's has not, take such a function
+apart: they run on the host, and what is before and behind them is compiled.
 """
 
 import copy
@@ -22,13 +25,20 @@ from penstock.runtime.items import RegionItem
 from penstock.runtime.mixed_precision import half_wanted, in_half_precision
 from penstock.runtime.placer import place_program
 from penstock.runtime.plan import Plan
-from penstock.runtime.program import CALLS, FEED, Node, Program
+from penstock.runtime.program import CALLS, FEED, Node, Program, build
 from penstock.runtime.regions import Region
 from penstock.runtime.simplify import prepared_op, simplify
 from penstock.runtime.whole_region import WholeRegion
 from penstock.types import dtypes as dt
 
 OUTSIDE = frozenset({FEED, "NoOp"}) | BIND_ONCE  # what no region holds
+# The sizes of most results follow from values: TensorFlow's compiler bounds them.
+BETWEEN = frozenset(
+    """
+    DynamicPartition ListDiff NonMaxSuppressionV3 NonMaxSuppressionV4 ParameterizedTruncatedNormal
+    StatelessParameterizedTruncatedNormal Unique UniqueV2 VarIsInitializedOp Where
+    """.split()
+)
 _NO_ARRAYS = (dt.string,)
 
 
@@ -70,20 +80,32 @@ def _inside(body: Any, device: str) -> str:
     return f"its body {body.name} holds {', '.join(from_body) or 'what cannot be compiled'}"
 
 
-class WholePlan(Plan):
-    """A plan of one region. Thread-safe.
+def _between(node: Node, device: str) -> bool:
+    """Whether a node, or all that is against its bodies, only has to run between regions."""
+    bodies = bodies_of(node.attrs)
+    return node.type in BETWEEN or (bool(bodies) and all(_parts(b, device) for b in bodies))
 
-    Raises:
-      InvalidArgumentError: an operation cannot be compiled; names each one and its line.
-    """
+
+def _holds_between(type_name: str, attrs: dict[str, Any]) -> bool:
+    return type_name in BETWEEN or any(
+        _holds_between(op.type, op.attrs)
+        for body in bodies_of(attrs)
+        for op in body.graph.get_operations()
+    )
+
+
+def _parts(body: Any, device: str) -> bool:
+    program = build(body.outputs, body.inputs, body.control_outputs, inline_all=True)
+    return all(unsupported(n, device) is None or _between(n, device) for n in program.nodes)
+
+
+class WholePlan(Plan):
+    """A plan of one region. Thread-safe."""
 
     def __init__(
         self, program: Program, resources: Any, device: str = "CPU", name: str = ""
     ) -> None:
         self.name = name
-        found = [(n, why) for n in program.nodes if (why := unsupported(n, device)) is not None]
-        if found:
-            _refuse(name, found)
         super().__init__(program, resources, device)
 
     @property
@@ -149,7 +171,7 @@ def _refuse(name: str, found: list[tuple[Node, str]]) -> NoReturn:
 
 
 def make_whole_plan(program: Program, resources: Any, name: str, device: str = "CPU") -> WholePlan:
-    """The plan of a function that must be compiled as a whole.
+    """The plan of a function that must be compiled as one region.
 
     Args:
       program: from `build` with `inline_all`; the passes change it.
@@ -158,16 +180,41 @@ def make_whole_plan(program: Program, resources: Any, name: str, device: str = "
       device: the device type that runs it.
 
     Raises:
-      InvalidArgumentError: an operation cannot be compiled.
+      InvalidArgumentError: an operation cannot be compiled; names each one and its line.
     """
+    program = _prepared(program, resources, device)
+    found = _found(program, device)
+    if found:
+        _refuse(name, found)
+    return WholePlan(program, resources, device, name)
+
+
+def make_compiled_plan(program: Program, resources: Any, name: str, device: str = "CPU") -> Plan:
+    """The plan of a function with `jit_compile=True`: of one region, or of those around BETWEEN.
+
+    Args and raises as `make_whole_plan`.
+    """
+    program = _prepared(program, resources, device)
+    against = [(n, why) for n, why in _found(program, device) if not _between(n, device)]
+    if against:
+        _refuse(name, against)
+    if any(_holds_between(n.type, n.attrs) for n in program.nodes):
+        return Plan(program, resources, device)
+    return WholePlan(program, resources, device, name)
+
+
+def _prepared(program: Program, resources: Any, device: str) -> Program:
     place_program(program, device, True, task=resources.task)
     half = half_wanted()
-    if half is not None:
-        program = in_half_precision(program, half)
-    return WholePlan(simplify(program), resources, device, name)
+    return simplify(program if half is None else in_half_precision(program, half))
 
 
-set_whole_plan_maker(make_whole_plan)
+def _found(program: Program, device: str) -> list[tuple[Node, str]]:
+    """The nodes that have no place in a region, and why."""
+    return [(n, why) for n in program.nodes if (why := unsupported(n, device)) is not None]
+
+
+set_whole_plan_maker(make_compiled_plan)
 
 
 def _call_on_host(ctx: Any, args: Any, *, f: Any) -> Any:
@@ -179,4 +226,4 @@ def _call_on_host(ctx: Any, args: Any, *, f: Any) -> Any:
 for _name in CALLS:
     register_kernel(_name, _call_on_host, kind="host", limit=ON_HOST, reentrant=True)
 
-__all__ = ["WholePlan", "make_whole_plan", "unsupported"]
+__all__ = ["WholePlan", "make_compiled_plan", "make_whole_plan", "unsupported"]

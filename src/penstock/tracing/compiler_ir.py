@@ -11,15 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from penstock import errors
 from penstock.core.lazy import jax, wide_types
 from penstock.core.resources import eager_resources
 from penstock.core.tensor import EagerTensor
 from penstock.core.traced import NotStatic
 from penstock.runtime.executable import Executable
 from penstock.runtime.needed_values import Values, WithValues
+from penstock.runtime.plan import Plan
 from penstock.runtime.regions import Region
 from penstock.runtime.step import Step
-from penstock.runtime.whole import WholePlan
+from penstock.runtime.whole import BETWEEN, WholePlan
 from penstock.types import dtypes as dt
 
 Stage = Callable[[Any], "str | bytes"]
@@ -68,18 +70,28 @@ _COMPILED: dict[str, Callable[[Any, Any], str | bytes]] = {
 STAGES = (*_LOWERED, *_COMPILED)
 
 
-def show(plan: WholePlan, feeds: Sequence[Any], stage: str) -> str | bytes:
+def show(plan: Plan, feeds: Sequence[Any], stage: str) -> str | bytes:
     """The compiler's view of a plan at a stage.
 
     Args:
-      plan: of one region.
+      plan: of one region, or it is refused.
       feeds: for each feed of the program an array or handle, or what gives its shape.
       stage: one of `STAGES`.
 
     Raises:
       ValueError: there is no such stage, or the plan computes nothing.
-      InvalidArgumentError: a value is needed that no feed gives.
+      InvalidArgumentError: a value is needed that no feed gives, or there are several regions.
     """
+    if not isinstance(plan, WholePlan):
+        found = [n for n in plan.program.nodes if n.type in BETWEEN]
+        between = ", ".join(f"{n.type} {n.where()}" for n in found)
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "experimental_get_compiler_ir: expected a function of one compiled region, got one that"
+            f" is compiled in parts, around {between or 'operations in its loops and branches'}."
+            " Move these out of it.",
+        )
     if stage not in STAGES:
         raise ValueError(
             f"Invalid stage selected: expected one of {', '.join(map(repr, STAGES))},"

@@ -30,7 +30,7 @@ from penstock.runtime.plan import Plan, make_plan
 from penstock.runtime.program import build
 from penstock.runtime.step import Step
 from penstock.runtime.watching import state as watching
-from penstock.runtime.whole import make_whole_plan
+from penstock.runtime.whole import make_compiled_plan
 from penstock.tracing.binding import FlatSignature
 from penstock.tracing.function_type import FunctionType, concrete_type, nameless
 from penstock.tracing.signature import restore, specs_of_values
@@ -60,7 +60,7 @@ def _make(body: CallBody) -> Plan:
     whole = body.must_compile
     program = build(body.outputs, body.inputs, body.control_outputs, inline_all=whole)
     if whole:
-        return make_whole_plan(program, eager_resources, body.name)
+        return make_compiled_plan(program, eager_resources, body.name)
     plan = make_plan(program, eager_resources)
     if get_log_device_placement():
         log_placement(plan.program.nodes)

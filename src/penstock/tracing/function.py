@@ -6,14 +6,13 @@ import functools
 import types
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 from penstock.config import env
 from penstock.core.context import at_home, state
 from penstock.core.effects import switch as effects
 from penstock.core.tracebacks import filter_traceback
 from penstock.core.trackable import Trackable
-from penstock.runtime.whole import WholePlan
 from penstock.tracing.arguments import bound_to_signature
 from penstock.tracing.compiler_ir import feed_of, show
 from penstock.tracing.concrete import ConcreteFunction, plan_of
@@ -68,8 +67,9 @@ def function(
       input_signature: a sequence of TensorSpecs, one for each argument: the only signature allowed,
         traced once.
       autograph: converts Python control flow over tensors.
-      jit_compile: True compiles the whole function or says which operation prevents it, False runs
-        operation by operation, None leaves the choice to the planner.
+      jit_compile: True compiles the whole function or says which operation prevents it; what makes
+        results whose sizes follow from values, `tf.where` say, runs between compiled parts. False
+        runs operation by operation, None leaves the choice to the planner.
       reduce_retracing: relaxes a dimension that varies instead of tracing again.
       experimental_implements: a name under which the function is known to graph rewriters; kept as
         an attribute.
@@ -468,7 +468,7 @@ class Function(callables.PolymorphicFunction, Trackable):
         def ir(
             stage: str = "hlo", device_name: str | None = None, platform_name: str | None = None
         ) -> str | bytes:
-            return show(cast(WholePlan, plan_of(body)), feeds, stage)
+            return show(plan_of(body), feeds, stage)
 
         return ir
 
