@@ -9,6 +9,7 @@ from penstock.core import native_images
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel, kernel
+from penstock.core.lazy import lax
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_basics import reshape
@@ -136,24 +137,40 @@ def _extract_grad(
     padding: Any,
 ) -> Array:
     batch, height, width, channels = (int(n) for n in image_shape)
-    parts = [
-        _window_indices(n, ksizes[i], strides[i], rates[i], padding)
-        for i, n in ((1, height), (2, width))
-    ]
-    (high, tall), (wide, broad) = parts[0].shape, parts[1].shape
-    split = grad.reshape(batch, high, wide, tall, broad, channels)
-    ordered = xp.transpose(split, (0, 1, 3, 2, 4, 5)).reshape(
-        batch, high * tall, wide * broad * channels
+    (high, top), (wide, left) = (
+        _reach(n, ksizes[i], strides[i], rates[i], padding) for i, n in ((1, height), (2, width))
     )
-    picks = [
-        (np.arange(n)[:, None] == p.reshape(-1)).astype(np.float32)
-        for n, p in zip((height, width), parts, strict=True)
-    ]
-    rows = xp.matmul(xp.asarray(picks[0].astype(grad.dtype)), ordered)
-    rows = rows.reshape(batch * height, wide * broad, channels)
-    return xp.matmul(xp.asarray(picks[1].astype(grad.dtype)), rows).reshape(
-        batch, height, width, channels
-    )
+    split = grad.reshape(batch, max(high, 0), max(wide, 0), ksizes[1], ksizes[2], channels)
+    wider = np.float32 if grad.dtype.itemsize == 2 else grad.dtype  # half precision: wider sums
+    rows = _added_up(xp, split.astype(wider), (2, 4), width, strides[2], rates[2], left)
+    return _added_up(xp, rows, (1, 3), height, strides[1], rates[1], top).astype(grad.dtype)
+
+
+def _added_up(
+    xp: Any, windows: Array, axes: tuple[int, int], size: int, stride: int, rate: int, before: int
+) -> Array:
+    """Windows along one axis, whose places are another one, added up where they overlap."""
+    across, inside = axes
+    shape = [size if i == across else n for i, n in enumerate(windows.shape) if i != inside]
+    total = xp.zeros(shape, windows.dtype)
+    count = windows.shape[across]
+    if count == 0:
+        return total
+    for place in range(windows.shape[inside]):
+        part = windows[(slice(None),) * inside + (place,)]
+        first = place * rate - before  # where the first window has this place
+        if xp is np:
+            start, end = max(0, -(first // stride)), min(count, (size - 1 - first) // stride + 1)
+            if start < end:
+                reach = first + start * stride, first + (end - 1) * stride + 1
+                total[(slice(None),) * across + (slice(*reach, stride),)] += part[
+                    (slice(None),) * across + (slice(start, end),)
+                ]
+        else:
+            edges = [(0, 0, 0)] * part.ndim
+            edges[across] = first, size - first - (count - 1) * stride - 1, stride - 1
+            total += lax.pad(part, np.zeros((), part.dtype), edges)
+    return total
 
 
 def _patch_attrs(op: Any) -> dict[str, Any]:
