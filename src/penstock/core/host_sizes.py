@@ -75,7 +75,7 @@ _RULES = frozenset(
     ResourceApplyAdagradV2 ResourceApplyAdam ResourceApplyAdamWithAmsgrad ResourceApplyAddSign
     ResourceApplyCenteredRMSProp ResourceApplyFtrl ResourceApplyFtrlV2 ResourceApplyGradientDescent
     ResourceApplyKerasMomentum ResourceApplyMomentum ResourceApplyProximalAdagrad
-    ResourceApplyProximalGradientDescent ResourceApplyRMSProp
+    ResourceApplyPowerSign ResourceApplyProximalGradientDescent ResourceApplyRMSProp
     """.split()
 )
 # One native pass over windows (native/image_pools.h) of these dtypes, ahead up to `_SHORT`.
