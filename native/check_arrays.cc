@@ -190,6 +190,7 @@ int main(int count, char **arguments) {
       check_outside, check_put_at, check_choice, check_far_apart, check_mark, check_put,
       check_fill_empty_rows, check_part_filled, check_sums, check_elements_at, check_in_box, check_in_turn,
       check_apart_by_overlaps, check_by_powers, check_quantise, check_dequantise,
+      check_nearest, check_count_places, check_tridiagonal_product, check_quantised_product,
   };
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)

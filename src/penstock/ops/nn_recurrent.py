@@ -40,7 +40,7 @@ TYPES = "T: {half, float}"
 LIMIT = (
     140_000  # elements: a step of few rows reads weights of many, which the host multiplies well
 )
-BACK_LIMIT = 1 << 19  # the same of single calls back through a sequence, one native pass and products
+BACK_LIMIT = 1 << 19  # of single calls back through a sequence: one native pass, and products
 MOST_GATES = 1 << 16  # of a sequence, up to which single calls do without a compiled one
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import native_arrays, native_sparse
+from penstock.core import native_sparse
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, kernel
 from penstock.core.lazy import jnp
