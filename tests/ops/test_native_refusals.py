@@ -117,7 +117,7 @@ CALLS = {
     ),
     "put": Call(
         [(FLOAT, (3, 4)), (LONG, ()), (LONG, ())], [(np.int32, (5, 2)), *of((5,), ())],
-        flags(rising=True), ("r0", "rising"),
+        flags(rising=True), ("r0", "a1", "rising"),
     ),
     "taken": Call(
         [(FLOAT, (5, 2)), (LONG, ())], [(FLOAT, (3, 4, 2)), (LONG, (5, 2))], {}, ("a0", "a1")
