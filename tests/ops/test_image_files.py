@@ -338,9 +338,18 @@ def test_large_png_files_are_as_pillow_reads_them(lanes):
     data = image_formats.png_file(400, 300, 8, color, content)
     np.testing.assert_array_equal(png_by(data, True), png_by(data, False))
     image = np.cumsum(RNG.integers(0, 200, (300, 400, lanes)), 0).astype(np.uint8)
-    data = tf.io.encode_png(image).numpy()
+    data = saved(image[..., 0] if lanes == 1 else image, "PNG")
     assert data.count(b"IDAT") > 1
     np.testing.assert_array_equal(png_by(data, True), image)
+    np.testing.assert_array_equal(png_by(tf.io.encode_png(image).numpy(), True), image)
+
+
+def test_rows_of_png_files_are_in_as_many_chunks_as_it_takes(monkeypatch):
+    monkeypatch.setattr(image_formats, "_MOST_IN_CHUNK", 100)
+    image = RNG.integers(0, 256, (20, 30, 3)).astype(np.uint8)
+    data = tf.io.encode_png(image).numpy()
+    assert data.count(b"IDAT") > 9
+    np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(data))), image)
 
 
 @settings(deadline=None, max_examples=60)

@@ -69,9 +69,7 @@ def test_dense(name: str, dtype: type) -> None:
 
 
 @pytest.mark.parametrize("wide", [np.int32, np.int64])
-@pytest.mark.parametrize(
-    "name", sorted(n for n, u in RULES.items() if u.sparse)
-)
+@pytest.mark.parametrize("name", sorted(n for n, u in RULES.items() if u.sparse))
 def test_rows_in_turn(name: str, wide: type) -> None:
     update, draw = RULES[name], np.random.default_rng(2)
     slots, _ = _values(update, (5, 300), np.float32, draw)

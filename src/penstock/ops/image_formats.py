@@ -22,6 +22,7 @@ MAX_BYTES = 1 << 30  # of one decoded image, all its frames together
 JXL_CODESTREAM = b"\xff\x0a"
 JXL_CONTAINER = b"\x00\x00\x00\x0cJXL \r\n\x87\n"
 _MOST_DEFLATED = 1032  # bytes that one byte of compressed data stands for
+_MOST_IN_CHUNK = 1 << 30  # bytes of a PNG file; its field has 31 bits
 _PNG_SIGN = b"\x89PNG\r\n\x1a\n"
 _GRAY = np.array([9797, 19234, 3737])  # of red, green, blue, in 1 / 32768
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
@@ -250,8 +251,9 @@ def _unfiltered(rows: Array, width: int, lanes: int) -> Array:
 def png_file(width: int, height: int, bits: int, color: int, compressed: bytes) -> bytes:
     """A PNG file of compressed rows."""
     header = struct.pack(">IIBBBBB", width, height, bits, color, 0, 0, 0)
-    parts = [_PNG_SIGN]
-    for kind, body in ((b"IHDR", header), (b"IDAT", compressed), (b"IEND", b"")):
+    parts, starts = [_PNG_SIGN], range(0, len(compressed), _MOST_IN_CHUNK)
+    rows = [(b"IDAT", compressed[i : i + _MOST_IN_CHUNK]) for i in starts]
+    for kind, body in ((b"IHDR", header), *rows, (b"IEND", b"")):
         parts += [struct.pack(">I", len(body)), kind, body]
         parts.append(zlib.crc32(kind + body).to_bytes(4, "big"))
     return b"".join(parts)

@@ -302,8 +302,8 @@ def _tridiagonal_product(xp: Any, high: Array, main: Array, low: Array, rhs: Arr
 
 @host_kernel(TRIDIAGONAL_PRODUCT)
 def _tridiagonal_product_natively(high: Array, main: Array, low: Array, rhs: Array) -> Array:
-    rows = [each[..., 0, :] for each in (high, main, low)]
-    found = native_arrays.tridiagonal_product(*rows, rhs)
+    first, second, third = (each[..., 0, :] for each in (high, main, low))
+    found = native_arrays.tridiagonal_product(first, second, third, rhs)
     return _tridiagonal_product(np, high, main, low, rhs) if found is None else found
 
 
