@@ -21,6 +21,7 @@
 #include "largest.h"
 #include "level.h"
 #include "moved_rows.h"
+#include "nearest.h"
 #include "passes.h"
 #include "places.h"
 #include "quantise.h"
@@ -31,10 +32,11 @@
 #include "sparse_calls.h"
 #include "sums.h"
 #include "threads.h"
+#include "tridiagonal.h"
 
 using namespace penstock;
 
-EXPORT int penstock_arrays_version() { return 24; }
+EXPORT int penstock_arrays_version() { return 25; }
 
 EXPORT int64_t penstock_arrays_unique(const void *items, int64_t count, int64_t size,
                                       int64_t floating, int64_t wide, void *numbers, int64_t *first,

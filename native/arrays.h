@@ -216,6 +216,10 @@ EXPORT int64_t penstock_arrays_quantise(const float *x, int64_t count, const flo
 EXPORT int64_t penstock_arrays_dequantise(const void *x, int64_t count, int64_t size, int64_t has_sign,
                                           const float *line, int64_t threads, float *out);
 
+// The products of bytes, each less its zeros[0] or zeros[1]; they wrap around.
+EXPORT int64_t penstock_arrays_quantised_product(const uint8_t *x, const uint8_t *y, int64_t count,
+                                                 const int32_t *zeros, int64_t threads, int32_t *out);
+
 // Points of Sobol's sequence from point `first` on: rows of `dims` floats, or doubles where `wide`, in
 // [0, 1). Each dimension has 32 direction numbers, the one of the lowest bit first; first + count is below
 // 2^31.
@@ -269,6 +273,13 @@ EXPORT int64_t penstock_arrays_count_rows(int64_t kind, const int64_t *splits, i
                                           int64_t size, const void *weights, int64_t binary,
                                           void *result);
 
+// What the values below `size` of each row weigh together, as of count_rows: row places[i * rank] has values[i].
+// Rank 1: all values are of the only row. -1, or the first place of a value below 0 or a row that is outside.
+EXPORT int64_t penstock_arrays_count_places(int64_t kind, const int64_t *places, int64_t rank, int64_t rows,
+                                            const void *values, int64_t wide, int64_t number,
+                                            int64_t size, const void *weights, int64_t binary,
+                                            void *result);
+
 // Ragged rows that are chosen, of splits that are right. Without `places`: their splits; returns how many
 // items they have, -1 where one of them is outside. With it: where their items are.
 EXPORT int64_t penstock_arrays_chosen_rows(const void *splits, int64_t wide, int64_t rows, const void *ids,
@@ -295,6 +306,18 @@ EXPORT int64_t penstock_arrays_chain(const float *numbers, const double *uniform
 // Squared distances of points [number, width] from a centre; before[i] where that is less and there are any.
 EXPORT int64_t penstock_arrays_nearer(const float *points, int64_t number, int64_t width,
                                       const float *center, const double *before, double *out);
+
+// For each of `number` points of `width` numbers the `k` nearest of `count` centres, the nearest first and of equally
+// near ones the first: where they stand, and their squared distances. NaN is the farthest.
+EXPORT int64_t penstock_arrays_nearest(const float *points, int64_t number, int64_t width,
+                                       const float *centers, int64_t count, int64_t k, int64_t threads,
+                                       int64_t *places, float *distances);
+
+// The products of `count` tridiagonal matrices of n rows and dense ones [n, k], of floats (0) or doubles (1). Each
+// diagonal has n numbers for each matrix; the last of `high` and the first of `low` are not looked at.
+EXPORT int64_t penstock_arrays_tridiagonal_product(int64_t kind, const void *high, const void *main,
+                                                   const void *low, const void *dense, int64_t count,
+                                                   int64_t n, int64_t k, int64_t threads, void *out);
 
 // a - b (0), b - a (1), the intersections (2) or unions (3) of sets of the same number. Element i of a is
 // of set a_rows[i], which does not fall, or of set i / a_width where that is null; so of b. Where each

@@ -187,9 +187,10 @@ int main(int count, char **arguments) {
       check_enter, check_histogram, check_ranges, check_nearer, check_sets, check_counts, check_rule,
       check_rows, check_positions, check_shares, check_spread, check_ragged_rows, check_chosen_rows,
       check_range_splits, check_filled_rows, check_all_inside, check_weighted, check_sobol, check_hits,
-      check_outside, check_unsorted, check_choice, check_far_apart, check_mark, check_put,
+      check_outside, check_put_at, check_choice, check_far_apart, check_mark, check_put,
       check_fill_empty_rows, check_part_filled, check_sums, check_elements_at, check_in_box, check_in_turn,
       check_apart_by_overlaps, check_by_powers, check_quantise, check_dequantise,
+      check_nearest, check_count_places, check_tridiagonal_product, check_quantised_product,
   };
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; ++i)

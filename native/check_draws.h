@@ -61,6 +61,38 @@ bool check_nearer(Random &random) {
   return end == std::min(first, number - 1);
 }
 
+// The nearest centres beside a stable sort of all; at times many points, or a NaN, which is the farthest.
+bool check_nearest(Random &random) {
+  const int64_t number = random() % 40 ? below(random, 30) : 2100, width = below(random, 6);
+  const int64_t count = below(random, 40), k = below(random, count + 1);
+  std::vector<float> points(number * width + 1), centers(count * width + 1);
+  for (float &each : points) each = random() % 50 ? static_cast<float>(below(random, 7)) : std::nanf("");
+  for (float &each : centers) each = static_cast<float>(below(random, 7));
+  std::vector<int64_t> places(number * k + 1), order(count);
+  std::vector<float> distances(number * k + 1), away(count);
+  if (penstock_arrays_nearest(points.data(), number, width, centers.data(), count, k, 1 + number % 3, places.data(),
+                              distances.data()) != -1)
+    return false;
+  for (int64_t i = 0; i < number; ++i) {
+    for (int64_t c = 0; c < count; ++c) {
+      away[c] = 0;
+      order[c] = c;
+      for (int64_t j = 0; j < width; ++j) {
+        const float apart = points[i * width + j] - centers[c * width + j];
+        away[c] += apart * apart;
+      }
+    }
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      return away[a] < away[b] || (away[b] != away[b] && away[a] == away[a]);
+    });
+    for (int64_t j = 0; j < k; ++j) {
+      const float wanted = away[order[j]], found = distances[i * k + j];
+      if (places[i * k + j] != order[j] || !(found == wanted || (found != found && wanted != wanted))) return false;
+    }
+  }
+  return true;
+}
+
 // Exponents between the logarithms of whole numbers, whose powers surely lie between them.
 bool check_by_powers(Random &random) {
   const int64_t number = below(random, 50), size = 1 + below(random, 40);

@@ -288,7 +288,7 @@ bool check_resampling(Random &random) {
   const Floats x = drawn(random, s[0] * s[1] * s[2] * s[3]);
   const Floats down = drawn(random, s[4] * s[6]), across = drawn(random, s[5] * s[7]);
   Floats out(static_cast<size_t>(s[0] * s[4] * s[5] * s[3]));
-  if (penstock_images_resample(0, x.data(), s, rows.data(), down.data(), columns.data(), across.data(),
+  if (penstock_images_resample(0, x.data(), s, rows.data(), down.data(), columns.data(), across.data(), 2,
                                out.data()) != -1)
     return false;
   for (int64_t at = 0; at < static_cast<int64_t>(out.size()); ++at) {
@@ -303,7 +303,7 @@ bool check_resampling(Random &random) {
   }
   rows[0] = random() % 2 ? -1 : s[1] + 1;
   return penstock_images_resample(0, x.data(), s, rows.data(), down.data(), columns.data(),
-                                  across.data(), out.data()) == 0;
+                                  across.data(), 2, out.data()) == 0;
 }
 
 bool check_patches(Random &random) {

@@ -67,18 +67,34 @@ bool check_outside_of(Random &random) {
          out == wanted;
 }
 
-bool check_unsorted(Random &random) {
-  const int64_t number = below(random, 60), depth = 1 + below(random, 3);
-  std::vector<int32_t> positions(number * depth);
-  for (int64_t i = 0; i < number; ++i)
-    for (int64_t axis = 0, left = i; axis < depth; ++axis, left /= 4)
-      positions[(i + 1) * depth - 1 - axis] = static_cast<int32_t>(axis + 1 < depth ? left % 4 : left);
-  const int64_t from = 1 + below(random, 5);
-  if (penstock::first_unsorted(positions.data(), from, number, depth) != -1) return false;
-  if (number < 2) return true;
-  const int64_t place = 1 + below(random, number - 1);  // again what stands before it
-  std::copy(&positions[(place - 1) * depth], &positions[place * depth], &positions[place * depth]);
-  return penstock::first_unsorted(positions.data(), from, number, depth) == (place < from ? -1 : place);
+// Rising positions at which values are put, one of them outside or again what stands before it.
+bool check_put_at(Random &random) {
+  const int64_t depth = 1 + below(random, 3), step = below(random, 2);
+  std::vector<int64_t> sizes(depth);
+  int64_t count = 1;
+  for (int64_t &size : sizes) count *= size = 1 + below(random, 5);
+  const int64_t given = below(random, count + 1);
+  std::vector<int32_t> positions;
+  for (int64_t i = 0; i < given; ++i)
+    for (int64_t axis = 0, left = count; axis < depth; ++axis)
+      positions.push_back(static_cast<int32_t>(i / (left /= sizes[axis]) % sizes[axis]));
+  std::vector<uint16_t> values(given + 1), out(count), wanted(count);
+  for (uint16_t &each : values) each = static_cast<uint16_t>(random());
+  for (int64_t i = 0; i < given; ++i) wanted[i] = values[i * step];
+  const auto put = [&](int64_t first, bool rising) {
+    return penstock::put_at(positions.data(), first, given, depth, sizes.data(), rising, values.data(), step,
+                            out.data());
+  };
+  penstock::Misplaced found = put(0, random() % 2 != 0);
+  if (found.outside != -1 || found.unsorted != -1 || out != wanted) return false;
+  if (given < 2) return true;
+  const int64_t place = 1 + below(random, given - 1), first = below(random, 2);
+  std::copy_n(&positions[(place - 1) * depth], depth, &positions[place * depth]);
+  found = put(first, true);
+  if (found.outside != -1 || found.unsorted != (place < first ? -1 : place)) return false;
+  if (put(0, false).unsorted != -1) return false;
+  positions[place * depth] = random() % 2 ? -1 : static_cast<int32_t>(sizes[0]);
+  return put(0, true).outside == place && put(0, false).outside == place;
 }
 
 bool check_outside(Random &random) {

@@ -57,4 +57,19 @@ bool check_dequantise(Random &random) {
   return true;
 }
 
+bool check_quantised_product(Random &random) {
+  const int64_t count = random() % 40 ? below(random, 100) : 70000;  // at times in several shares
+  std::vector<uint8_t> x(count + 1), y(count + 1);
+  for (uint8_t &each : x) each = static_cast<uint8_t>(random());
+  for (uint8_t &each : y) each = static_cast<uint8_t>(random());
+  const int32_t zeros[] = {static_cast<int32_t>(random()), static_cast<int32_t>(below(random, 256))};
+  std::vector<int32_t> out(count + 1);
+  penstock_arrays_quantised_product(x.data(), y.data(), count, zeros, 2, out.data());
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t wanted = (int64_t{x[i]} - zeros[0]) * (int64_t{y[i]} - zeros[1]);
+    if (out[i] != static_cast<int32_t>(wanted)) return false;
+  }
+  return true;
+}
+
 }  // namespace

@@ -58,6 +58,57 @@ bool check_places_in_order(Random &random) {
   return true;
 }
 
+// Values counted by rows; the first that is below 0, or in a row that there is not.
+bool check_count_places(Random &random) {
+  const int64_t rank = 1 + below(random, 2), rows = rank > 1 ? 1 + below(random, 5) : 1, size = below(random, 6);
+  const int64_t number = below(random, 60), binary = below(random, 2);
+  std::vector<int64_t> places(number * rank + 1), result(rows * size + 1), wanted(result);
+  std::vector<int32_t> values(number + 1);
+  std::vector<int64_t> weights(number + 1);
+  const bool weighs = random() % 2;
+  for (int64_t i = 0; i < number; ++i) {
+    values[i] = static_cast<int32_t>(below(random, size + 2));
+    weights[i] = below(random, 9) - 4;
+    for (int64_t axis = 0; axis < rank; ++axis) places[i * rank + axis] = below(random, rows);
+    if (values[i] >= size) continue;
+    int64_t &to = wanted[(rank > 1 ? places[i * rank] : 0) * size + values[i]];
+    to = binary ? 1 : to + (weighs ? weights[i] : 1);
+  }
+  const auto count = [&] {
+    return penstock_arrays_count_places(3, places.data(), rank, rows, values.data(), 0, number, size,
+                                        weighs ? weights.data() : nullptr, binary, result.data());
+  };
+  if (count() != -1 || result != wanted) return false;
+  if (number == 0) return true;
+  const int64_t wrong = below(random, number);
+  if (rank > 1 && random() % 2)
+    places[wrong * rank] = random() % 2 ? -1 : rows;
+  else
+    values[wrong] = -1;
+  return count() == wrong;
+}
+
+bool check_tridiagonal_product(Random &random) {
+  const int64_t count = below(random, 4), n = 1 + below(random, 6);
+  const int64_t k = random() % 40 ? below(random, 7) : 9000;  // at times in several shares
+  std::vector<double> diagonals[3], dense(count * n * k + 1), out(dense), wanted(dense);
+  for (auto &each : diagonals) {
+    each.resize(count * n + 1);
+    for (double &value : each) value = static_cast<double>(below(random, 9)) - 4;
+  }
+  for (double &each : dense) each = static_cast<double>(below(random, 9)) - 4;
+  for (int64_t row = 0; row < count * n; ++row)
+    for (int64_t j = 0; j < k; ++j) {
+      double &to = wanted[row * k + j] = diagonals[1][row] * dense[row * k + j];
+      if (row % n < n - 1) to += diagonals[0][row] * dense[(row + 1) * k + j];
+      if (row % n > 0) to += diagonals[2][row] * dense[(row - 1) * k + j];
+    }
+  out.back() = wanted.back();
+  penstock_arrays_tridiagonal_product(1, diagonals[0].data(), diagonals[1].data(), diagonals[2].data(), dense.data(),
+                                      count, n, k, 1 + below(random, 3), out.data());
+  return out == wanted;
+}
+
 bool check_product(Random &random) {
   const int64_t sizes[] = {1 + below(random, 6), 1 + below(random, 6)}, width = below(random, 50);
   const int64_t number = below(random, 30), axis = below(random, 2);

@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <type_traits>
 #include <vector>
 
+#include "each_set.h"
 #include "threads.h"
 
 namespace penstock {
@@ -134,17 +136,37 @@ inline int64_t chain_end(const float *numbers, const double *uniform, int64_t co
   return current;
 }
 
-// The squared distance of each point from `center`, or from the nearest of those before.
-inline void nearer(const float *points, int64_t number, int64_t width, const float *center,
-                   const double *before, double *out) {
-  for (int64_t i = 0; i < number; ++i, points += width) {
+// The squared distance of each point from `center`, or from the nearest of those before; without a guess at each
+// which of them it is. A width that is known makes one run of what follows.
+template <typename Width>
+inline void nearer_of(const float *points, int64_t number, Width width, const float *center, const double *before,
+                      double *__restrict out) {
+  const auto away = [=](int64_t i) {
     double sum = 0;
     for (int64_t j = 0; j < width; ++j) {
-      const double away = static_cast<double>(points[j]) - static_cast<double>(center[j]);
-      sum += away * away;
+      const double apart = static_cast<double>(points[i * width + j]) - static_cast<double>(center[j]);
+      sum += apart * apart;
     }
-    out[i] = before ? (sum < before[i] || sum != sum ? sum : before[i]) : sum;
+    return sum;
+  };
+  if (before == nullptr) {
+    for (int64_t i = 0; i < number; ++i) out[i] = away(i);
+    return;
   }
+  for (int64_t i = 0; i < number; ++i) {
+    const double sum = away(i), held = before[i];
+    out[i] = (sum < held) | (sum != sum) ? sum : held;
+  }
+}
+
+EACH_SET void nearer(const float *points, int64_t number, int64_t width, const float *center, const double *before,
+                     double *out) {
+  switch (width) {
+    case 2: return nearer_of(points, number, std::integral_constant<int64_t, 2>(), center, before, out);
+    case 3: return nearer_of(points, number, std::integral_constant<int64_t, 3>(), center, before, out);
+    case 4: return nearer_of(points, number, std::integral_constant<int64_t, 4>(), center, before, out);
+  }
+  nearer_of(points, number, width, center, before, out);
 }
 
 // Where one of `number` weights is drawn: evenly where their sum is not above 0.

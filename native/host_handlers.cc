@@ -133,6 +133,24 @@ ffi::Error order(ffi::Buffer<ffi::U64> stream, ffi::Result<ffi::BufferR1<ffi::S6
   });
 }
 
+// Diagonals [..., n] and dense matrices [..., n, k]; matrices are shared out.
+ffi::Error tridiagonal_product(ffi::ThreadPool pool, Any high, Any main, Any low, Any dense, ffi::Result<Any> out) {
+  return guarded([&] {
+    const Dims dims = dense.dimensions();
+    need(dims.size() >= 2 && (out->element_type() == ffi::F32 || out->element_type() == ffi::F64),
+         "matrices of floats or doubles");
+    const long k = back(dims, 1), n = back(dims, 2), size = n * k, count = size > 0 ? total(dims) / size : 0;
+    need(dense.element_type() == out->element_type() && alike(dims, out->dimensions()), "a result as the factor");
+    for (const Any* each : {&high, &main, &low})
+      need(each->element_type() == out->element_type() && total(each->dimensions()) * k == total(dims),
+           "a number of each diagonal for each row");
+    in_parts(pool, count, size, [&](long from, long to) {
+      penstock_arrays_tridiagonal_product(kind_of(dense), at(high, from * n), at(main, from * n), at(low, from * n),
+                                          at(dense, from * size), to - from, n, k, 1, at(out, from * size));
+    });
+  });
+}
+
 }  // namespace
 
 PENSTOCK_HANDLER(penstock_special, special,
@@ -174,3 +192,11 @@ PENSTOCK_HANDLER(penstock_truncated, truncated,
                      .Ret<Any>());
 PENSTOCK_HANDLER(penstock_order, order,
                  ffi::Ffi::Bind().Arg<ffi::Buffer<ffi::U64>>().Ret<ffi::BufferR1<ffi::S64>>());
+PENSTOCK_HANDLER(penstock_tridiagonal_product, tridiagonal_product,
+                 ffi::Ffi::Bind()
+                     .Ctx<ffi::ThreadPool>()
+                     .Arg<Any>()
+                     .Arg<Any>()
+                     .Arg<Any>()
+                     .Arg<Any>()
+                     .Ret<Any>());

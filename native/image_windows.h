@@ -68,9 +68,12 @@ struct Largest {
         value[k] = wins ? sum : value[k];
         if (kKept != kNothing) at[k] = wins ? here : at[k];
       };
+      // Loops of so few steps would be taken apart before they become vectors.
       if (size == kChannels) {
+#pragma GCC unroll 1
         for (int64_t k = 0; k < kChannels; ++k) take(k);
       } else if (size == kChannels / 2) {
+#pragma GCC unroll 1
         for (int64_t k = 0; k < kChannels / 2; ++k) take(k);
       } else {
         for (int64_t k = 0; k < size; ++k) take(k);

@@ -79,7 +79,7 @@ void draw(char *image, int64_t height, int64_t width, int64_t bytes, const float
 
 using namespace penstock;
 
-int penstock_images_version() { return 5; }
+int penstock_images_version() { return 6; }
 
 int64_t penstock_images_crop(int64_t kind, const void *images, const int64_t *sizes, const float *boxes,
                              const int32_t *numbers, int64_t count, int64_t nearest,
@@ -218,12 +218,13 @@ int64_t penstock_images_draw(void *images, const float *boxes, const void *color
 
 int64_t penstock_images_resample(int64_t kind, const void *images, const int64_t *sizes,
                                  const int64_t *row_places, const void *row_weights,
-                                 const int64_t *column_places, const void *column_weights, void *out) {
+                                 const int64_t *column_places, const void *column_weights,
+                                 int64_t threads, void *out) {
   const auto run = [&](auto type) -> int64_t {
     using T = typename decltype(type)::type;
     return resampled(static_cast<const T *>(images), sizes, row_places,
                      static_cast<const T *>(row_weights), column_places,
-                     static_cast<const T *>(column_weights), static_cast<T *>(out));
+                     static_cast<const T *>(column_weights), threads, static_cast<T *>(out));
   };
   return kind == 0 ? run(Type<float>{}) : kind == 1 ? run(Type<double>{}) : -2;
 }

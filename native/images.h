@@ -119,7 +119,7 @@ EXPORT int64_t penstock_images_draw(void *images, const float *boxes, const void
 EXPORT int64_t penstock_images_resample(int64_t kind, const void *images, const int64_t *sizes,
                                         const int64_t *row_places, const void *row_weights,
                                         const int64_t *column_places, const void *column_weights,
-                                        void *out);
+                                        int64_t threads, void *out);
 
 // Images seen through projective transforms of eight numbers, one for all or each: each pixel is that
 // of the image at the place that its own has by the transform; `fill` where that is outside. sizes:

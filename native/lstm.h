@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "special_elementary.h"
@@ -16,7 +17,7 @@ constexpr double LEAST_GATE = -88.7228391;  // below, a logistic function in sin
 // Types, not functions: a pointer to a function would pass vectors as the least instruction set does.
 struct Logistic {
   PENSTOCK_INLINE Vector operator()(Vector x) const {
-    const Vector found = 1.0 / (1.0 + exponential(-x));
+    const Vector found = 1.0 / (1.0 + exponential_between(-x));
     return choose(x < LEAST_GATE, 0.0, found);
   }
 };
@@ -27,7 +28,7 @@ struct Tangent {
     const Vector a = magnitude(x), square = a * a;
     Vector series = square * (-17.0 / 315) + 2.0 / 15;
     series = a + a * square * (series * square - 1.0 / 3);
-    const Vector power = exponential(2.0 * choose(a > 20.0, 20.0, a));
+    const Vector power = exponential_between(2.0 * choose(a > 20.0, 20.0, a));
     return with_sign_of(choose(a < 0.05, series, 1.0 - 2.0 / (power + 1.0)), x);
   }
 };
@@ -48,9 +49,17 @@ struct Lstm {
 
 template <typename Function>
 PENSTOCK_INLINE void each_number(float *x, int64_t count, Function function) {
-  for (int64_t at = 0; at < count; at += LANES) {
+  typedef float Single __attribute__((vector_size(sizeof(float) * LANES)));
+  int64_t at = 0;
+  for (; at + LANES <= count; at += LANES) {
+    Single some;
+    std::memcpy(&some, x + at, sizeof some);
+    some = __builtin_convertvector(function(__builtin_convertvector(some, Vector)), Single);
+    std::memcpy(x + at, &some, sizeof some);
+  }
+  if (at < count) {
     Vector some = {};
-    const int64_t here = std::min<int64_t>(LANES, count - at);
+    const int64_t here = count - at;
     for (int64_t k = 0; k < here; ++k) some[k] = x[at + k];
     some = function(some);
     for (int64_t k = 0; k < here; ++k) x[at + k] = static_cast<float>(some[k]);

@@ -1,5 +1,5 @@
-// The handlers of positions (places.h): whether all are inside or in order, the rows that stand at them, rows that are
-// combined with these and products of matrices with values at some (arrays.h).
+// The handlers of positions (places.h): whether all are inside, the rows that stand at them, values that are put there,
+// rows that are combined with these and products of matrices with values at some (arrays.h).
 #include <atomic>
 
 #include "arrays.h"
@@ -48,23 +48,6 @@ ffi::Error outside(ffi::ThreadPool pool, Any positions, Dims sizes, bool below,
               : penstock::first_outside(reinterpret_cast<const int32_t*>(begin), to - from, depth,
                                         sizes.begin(), below);
       if (place >= 0) where.found(from + place);
-    });
-    *first->typed_data() = where.place();
-  });
-}
-
-ffi::Error unsorted(ffi::ThreadPool pool, Any positions, ffi::Result<Whole> first) {
-  return guarded([&] {
-    const long depth = width_of(positions.dimensions());
-    need_integers(positions);
-    First where;
-    in_parts(pool, rows_of(positions.dimensions()), depth, [&](long from, long to) {
-      const char* begin = at(positions, 0);
-      const int64_t place =
-          is_wide(positions)
-              ? penstock::first_unsorted(reinterpret_cast<const int64_t*>(begin), std::max(from, 1L), to, depth)
-              : penstock::first_unsorted(reinterpret_cast<const int32_t*>(begin), std::max(from, 1L), to, depth);
-      if (place >= 0) where.found(place);
     });
     *first->typed_data() = where.place();
   });
@@ -172,6 +155,73 @@ ffi::Error combined(Any base, Any positions, Any updates, std::int64_t operation
   });
 }
 
+// What is put at positions, by the dtypes of both.
+struct Put {
+  Any positions, values;
+  Dims sizes;
+  bool rising;
+  char* out;
+
+  template <typename Index, typename Word, typename Rank>
+  penstock::Misplaced run(long from, long to, Rank rank) const {
+    const int64_t step = total(values.dimensions()) == 1 ? 0 : 1;
+    return penstock::put_at(static_cast<const Index*>(positions.untyped_data()), from, to, rank, sizes.begin(), rising,
+                            static_cast<const Word*>(values.untyped_data()), step, reinterpret_cast<Word*>(out));
+  }
+
+  template <typename Index, typename Word>
+  penstock::Misplaced run(long from, long to) const {
+    if (sizes.size() == 2) return run<Index, Word>(from, to, std::integral_constant<int64_t, 2>());
+    return run<Index, Word>(from, to, static_cast<int64_t>(sizes.size()));
+  }
+
+  template <typename Word>
+  penstock::Misplaced run(long from, long to) const {
+    return is_wide(positions) ? run<int64_t, Word>(from, to) : run<int32_t, Word>(from, to);
+  }
+};
+
+// Values, or one for all, at positions in all axes of an array that holds `rest` elsewhere; positions that must rise
+// are shared out. Where they need not, the last of equal ones stays. The first that is outside, and without one the
+// first that does not rise.
+ffi::Error put(ffi::ThreadPool pool, Any positions, Any values, Any rest, bool rising, ffi::Result<Any> out,
+               ffi::Result<Whole> outside, ffi::Result<Whole> unsorted) {
+  return guarded([&] {
+    const Dims dims = out->dimensions();
+    const long depth = width_of(positions.dimensions()), number = rows_of(positions.dimensions());
+    need_integers(positions);
+    need(depth > 0 && static_cast<std::size_t>(depth) == dims.size(), "a number for each axis");
+    need(values.element_type() == out->element_type() && rest.element_type() == out->element_type(),
+         "values of the result's dtype");
+    need(total(rest.dimensions()) == 1, "one number for all other places");
+    need(total(values.dimensions()) == number || total(values.dimensions()) == 1, "a value for each position");
+    First beyond, falling;
+    const Put work{positions, values, dims, rising, at(out, 0)};
+    const auto run = [&](auto word) {
+      using Word = decltype(word);
+      const Word filler = *static_cast<const Word*>(rest.untyped_data());
+      in_parts(pool, total(dims), 1, [&](long from, long to) {
+        std::fill(reinterpret_cast<Word*>(at(out, from)), reinterpret_cast<Word*>(at(out, to)), filler);
+      });
+      const auto part = [&](long from, long to) {
+        const penstock::Misplaced wrong = work.run<Word>(from, to);
+        if (wrong.outside >= 0) beyond.found(wrong.outside);
+        if (wrong.unsorted >= 0) falling.found(wrong.unsorted);
+      };
+      rising ? in_parts(pool, number, depth, part) : part(0, number);
+    };
+    switch (ffi::ByteWidth(out->element_type())) {
+      case 1: run(uint8_t{}); break;
+      case 2: run(uint16_t{}); break;
+      case 4: run(uint32_t{}); break;
+      case 8: run(uint64_t{}); break;
+      default: throw Unfit{"elements of 1, 2, 4 or 8 bytes"};
+    }
+    *outside->typed_data() = beyond.place();
+    *unsorted->typed_data() = beyond.place() >= 0 ? -1 : falling.place();
+  });
+}
+
 // A sparse matrix, [height, inner] or with `turned` [inner, height], times a dense one.
 struct SparseProduct {
   Any places, values, dense;
@@ -257,8 +307,6 @@ PENSTOCK_HANDLER(penstock_outside, outside,
                      .Attr<Dims>("sizes")
                      .Attr<bool>("below")
                      .Ret<Whole>());
-PENSTOCK_HANDLER(penstock_unsorted, unsorted,
-                 ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().Arg<Any>().Ret<Whole>());
 PENSTOCK_HANDLER(penstock_taken, taken,
                  ffi::Ffi::Bind()
                      .Ctx<ffi::ThreadPool>()
@@ -283,4 +331,14 @@ PENSTOCK_HANDLER(penstock_sparse_product, sparse_product,
                      .Arg<Any>()
                      .Attr<bool>("turned")
                      .Ret<Any>()
+                     .Ret<Whole>());
+PENSTOCK_HANDLER(penstock_put, put,
+                 ffi::Ffi::Bind()
+                     .Ctx<ffi::ThreadPool>()
+                     .Arg<Any>()
+                     .Arg<Any>()
+                     .Arg<Any>()
+                     .Attr<bool>("rising")
+                     .Ret<Any>()
+                     .Ret<Whole>()
                      .Ret<Whole>());

@@ -74,25 +74,40 @@ int64_t first_outside(const Index *positions, int64_t number, int64_t depth, con
   return -1;
 }
 
-// The first of the positions from `from` on, at least 1, that does not stand behind the one before it in
-// row-major order, -1 without one.
-template <typename Index>
-int64_t first_unsorted(const Index *positions, int64_t from, int64_t to, int64_t depth) {
-  if (depth == 2) {
-    bool all = true;
-    for (int64_t i = from; i < to; ++i) {
-      const Index *own = positions + 2 * i, *before = own - 2;
-      all &= (own[0] > before[0]) | ((own[0] == before[0]) & (own[1] > before[1]));
+// What is wrong with some positions: the first that is outside, at which it ends, and the first that does not stand
+// behind the one before it in row-major order; -1 without one.
+struct Misplaced {
+  int64_t outside = -1, unsorted = -1;
+};
+
+// Puts values, or one for all where `step` is 0, at those of positions [.., rank] from `from` on that are before
+// `to`, in an array of these sizes. `rising`: they must stand behind each other.
+template <typename Index, typename Word, typename Rank>
+Misplaced put_at(const Index *positions, int64_t from, int64_t to, Rank rank, const int64_t *sizes, bool rising,
+                 const Word *values, int64_t step, Word *out) {
+  Misplaced wrong;
+  const auto place_of = [=](int64_t i) -> int64_t {
+    uint64_t place = 0;  // which may wrap around outside
+    bool inside = true;
+    for (int64_t axis = 0; axis < rank; ++axis) {
+      const int64_t each = positions[i * rank + axis];
+      inside &= is_inside(each, sizes[axis]);
+      place = place * static_cast<uint64_t>(sizes[axis]) + static_cast<uint64_t>(each);
     }
-    if (all) return -1;
-  }
+    return inside ? static_cast<int64_t>(place) : -1;
+  };
+  int64_t last = rising && from > 0 ? place_of(from - 1) : -1;
   for (int64_t i = from; i < to; ++i) {
-    const Index *own = positions + i * depth, *before = own - depth;
-    int64_t axis = 0;
-    while (axis < depth && own[axis] == before[axis]) ++axis;
-    if (axis == depth || own[axis] < before[axis]) return i;
+    const int64_t place = place_of(i);
+    if (place < 0) {
+      wrong.outside = i;
+      return wrong;
+    }
+    if (rising && place <= last && wrong.unsorted < 0) wrong.unsorted = i;
+    last = place;
+    out[place] = values[i * step];
   }
-  return -1;
+  return wrong;
 }
 
 // Rows of `width` elements at positions in the first `depth` axes of these sizes, zeros for those outside:

@@ -89,6 +89,12 @@ int64_t floats_of(const void *x, int64_t count, const float *line, int64_t threa
   return -1;
 }
 
+// Sums and products wrap around.
+EACH_SET void products_of_share(const uint8_t *x, const uint8_t *y, int64_t count, uint32_t x_zero, uint32_t y_zero,
+                                uint32_t *out) {
+  for (int64_t i = 0; i < count; ++i) out[i] = (uint32_t{x[i]} - x_zero) * (uint32_t{y[i]} - y_zero);
+}
+
 }  // namespace
 }  // namespace penstock
 
@@ -114,4 +120,15 @@ EXPORT int64_t penstock_arrays_dequantise(const void *x, int64_t count, int64_t 
                     : floats_of<uint8_t>(x, count, line, threads, out);
   return has_sign ? floats_of<int16_t>(x, count, line, threads, out)
                   : floats_of<uint16_t>(x, count, line, threads, out);
+}
+
+EXPORT int64_t penstock_arrays_quantised_product(const uint8_t *x, const uint8_t *y, int64_t count,
+                                                 const int32_t *zeros, int64_t threads, int32_t *out) {
+  using namespace penstock;
+  const uint32_t x_zero = static_cast<uint32_t>(zeros[0]), y_zero = static_cast<uint32_t>(zeros[1]);
+  in_parallel((count + kQuantiseShare - 1) / kQuantiseShare, threads, [=](int64_t share) {
+    const int64_t from = share * kQuantiseShare, here = std::min(kQuantiseShare, count - from);
+    products_of_share(x + from, y + from, here, x_zero, y_zero, reinterpret_cast<uint32_t *>(out) + from);
+  });
+  return -1;
 }

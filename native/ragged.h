@@ -54,6 +54,21 @@ int64_t count_rows(const int64_t *splits, int64_t rows, const Index *values, int
   return -1;
 }
 
+// The same of values whose rows stand at places[i * rank], of rank 2, or is the only one: -1, or the first place
+// of a value below 0 or a row that is outside.
+template <typename Index, typename Element>
+int64_t count_places(const int64_t *places, int64_t rank, int64_t rows, const Index *values, int64_t number,
+                     int64_t size, const Element *weights, bool binary, Element *result) {
+  for (int64_t i = 0; i < number; ++i) {
+    const int64_t row = rank > 1 ? places[i * rank] : 0;
+    if (values[i] < 0 || !is_inside(row, rows)) return i;
+    if (values[i] >= size) continue;
+    Element &to = result[row * size + values[i]];
+    to = binary ? Element(1) : combined<0>(to, weights ? weights[i] : Element(1));
+  }
+  return -1;
+}
+
 // The splits of rows that are chosen: how many items they have, or -1 where one is outside.
 template <typename Index, typename Id>
 int64_t chosen_splits(const Index *splits, int64_t rows, const Id *ids, int64_t number, Index *ends) {

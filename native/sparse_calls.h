@@ -6,6 +6,7 @@
 
 #include "arrays.h"
 #include "dense_parts.h"
+#include "ragged.h"
 #include "rows.h"
 #include "sparse_places.h"
 #include "threads.h"
@@ -156,4 +157,23 @@ EXPORT int64_t penstock_arrays_part_filled(int64_t kind, const int64_t *places, 
     });
   };
   return kind == 0 ? run(static_cast<float *>(taken)) : run(static_cast<double *>(taken));
+}
+
+EXPORT int64_t penstock_arrays_count_places(int64_t kind, const int64_t *places, int64_t rank, int64_t rows,
+                                            const void *values, int64_t wide, int64_t number,
+                                            int64_t size, const void *weights, int64_t binary,
+                                            void *result) {
+  const auto run = [=](auto *typed) {
+    const auto *w = static_cast<const std::remove_pointer_t<decltype(typed)> *>(weights);
+    const auto count = [=](const auto *of) {
+      return count_places(places, rank, rows, of, number, size, w, binary != 0, typed);
+    };
+    return wide ? count(static_cast<const int64_t *>(values)) : count(static_cast<const int32_t *>(values));
+  };
+  switch (kind) {
+    case 0: return run(static_cast<float *>(result));
+    case 1: return run(static_cast<double *>(result));
+    case 2: return run(static_cast<int32_t *>(result));
+  }
+  return run(static_cast<int64_t *>(result));
 }

@@ -56,11 +56,7 @@ PENSTOCK_INLINE Vector whole(Vector x, Vector& shifted) {
 }
 
 // e to the power of x: 2 to the power of the nearest whole number times Taylor's sum of the rest.
-PENSTOCK_INLINE Vector exponential(Vector x) {
-  Vector bounded = choose(x < -746.0, -746.0, x), shifted;
-  bounded = choose(bounded > 710.0, 710.0, bounded);
-  const Vector count = whole(bounded * 1.4426950408889634, shifted);
-  const Vector r = (bounded - count * LN2_HIGH) - count * LN2_LOW;
+PENSTOCK_INLINE Vector exponential_of_rest(Vector r) {
   Vector sum = r * (1.0 / 6227020800.0) + 1.0 / 479001600.0;
   sum = sum * r + 1.0 / 39916800.0;
   sum = sum * r + 1.0 / 3628800.0;
@@ -72,7 +68,14 @@ PENSTOCK_INLINE Vector exponential(Vector x) {
   sum = sum * r + 1.0 / 24.0;
   sum = sum * r + 1.0 / 6.0;
   sum = sum * r + 0.5;
-  sum = 1.0 + (r + sum * r * r);
+  return 1.0 + (r + sum * r * r);
+}
+
+PENSTOCK_INLINE Vector exponential(Vector x) {
+  Vector bounded = choose(x < -746.0, -746.0, x), shifted;
+  bounded = choose(bounded > 710.0, 710.0, bounded);
+  const Vector count = whole(bounded * 1.4426950408889634, shifted);
+  const Vector sum = exponential_of_rest((bounded - count * LN2_HIGH) - count * LN2_LOW);
   // By two powers of two: one alone may be beyond the least or largest number.
   Vector halved;
   const Vector half = whole(count * 0.5, halved);
@@ -81,6 +84,16 @@ PENSTOCK_INLINE Vector exponential(Vector x) {
   const Vector first = (Vector)(((Bits)halved + 1023) << 52);
   const Vector second = (Vector)(((Bits)rest + 1023) << 52);
   return choose(x == x, sum * first * second, x);
+}
+
+// The same between -BETWEEN and BETWEEN, the nearer of which stands for what is beyond: by one power of two.
+constexpr double BETWEEN = 700.0;
+PENSTOCK_INLINE Vector exponential_between(Vector x) {
+  Vector bounded = choose(x < -BETWEEN, -BETWEEN, x), shifted;
+  bounded = choose(bounded > BETWEEN, BETWEEN, bounded);
+  const Vector count = whole(bounded * 1.4426950408889634, shifted);
+  const Vector sum = exponential_of_rest((bounded - count * LN2_HIGH) - count * LN2_LOW);
+  return choose(x == x, sum * (Vector)(((Bits)shifted + 1023) << 52), x);
 }
 
 // The natural logarithm: of the power of two, and 2 artanh((m - 1) / (m + 1)) of the rest m.

@@ -126,7 +126,6 @@ def test_rules_without_a_native_pass_stay_where_numpy_is_ahead(monkeypatch):
     momentum, floats = "ResourceApplyMomentum", (dt.resource, dt.float32)
     limits = [single_limit(n, floats, 10) for n in (momentum, "ResourceApplyFtrl")]
     assert min(limits) > 10
-    assert single_limit("ResourceApplyPowerSign", floats, 10) == 10
     assert single_limit(momentum, (dt.resource, dt.int32), 10) == 10
     monkeypatch.setenv("PENSTOCK_NATIVE_KERNELS", "0")
     assert single_limit(momentum, floats, 10) == 10

@@ -160,6 +160,26 @@ def test_a_jpeg_that_ends_early():
         tf.io.decode_and_crop_jpeg(half, [0, 0, 92, 148])
 
 
+@pytest.mark.parametrize("ratio", [1, 4])
+@pytest.mark.parametrize("progressive", [False, True])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_windows_of_jpeg_files(channels, progressive, ratio):
+    """Of which the rows below are not decoded: colors at their last row are those of the image."""
+    image = np.tile(SMOOTH, (4, 2, 1))[..., :channels]
+    data = tf.io.encode_jpeg(image, progressive=progressive)
+    whole = tf.io.decode_jpeg(data, ratio=ratio).numpy()
+    for y, x, height, width in [(0, 0, 1, 1), (3, 2, 8, 5), (7, 0, 9, 18), (20, 4, 3, 3)]:
+        cut = tf.io.decode_and_crop_jpeg(data, [y, x, height, width], ratio=ratio)
+        np.testing.assert_array_equal(cut, whole[y : y + height, x : x + width])
+    early = data.numpy()[: len(data.numpy()) * 3 // 4]
+    if not progressive:
+        np.testing.assert_array_equal(
+            tf.io.decode_and_crop_jpeg(early, [0, 0, 2, 2], ratio=ratio), whole[:2, :2]
+        )
+    with pytest.raises(tf.errors.InvalidArgumentError, match="leaves the image of"):
+        tf.io.decode_and_crop_jpeg(data, [0, 0, len(whole) + 1, 1], ratio=ratio)
+
+
 def test_frames():
     frames = np.stack([np.asarray(f) for f in FRAMES])
     np.testing.assert_array_equal(tf.io.decode_webp(FILES["webp"])[..., :3], frames)
@@ -318,9 +338,18 @@ def test_large_png_files_are_as_pillow_reads_them(lanes):
     data = image_formats.png_file(400, 300, 8, color, content)
     np.testing.assert_array_equal(png_by(data, True), png_by(data, False))
     image = np.cumsum(RNG.integers(0, 200, (300, 400, lanes)), 0).astype(np.uint8)
-    data = tf.io.encode_png(image).numpy()
+    data = saved(image[..., 0] if lanes == 1 else image, "PNG")
     assert data.count(b"IDAT") > 1
     np.testing.assert_array_equal(png_by(data, True), image)
+    np.testing.assert_array_equal(png_by(tf.io.encode_png(image).numpy(), True), image)
+
+
+def test_rows_of_png_files_are_in_as_many_chunks_as_it_takes(monkeypatch):
+    monkeypatch.setattr(image_formats, "_MOST_IN_CHUNK", 100)
+    image = RNG.integers(0, 256, (20, 30, 3)).astype(np.uint8)
+    data = tf.io.encode_png(image).numpy()
+    assert data.count(b"IDAT") > 9
+    np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(data))), image)
 
 
 @settings(deadline=None, max_examples=60)

@@ -115,7 +115,10 @@ CALLS = {
         [(LONG, ())], [(np.int32, (5, 2))], {"sizes": np.array([3, 4], LONG), **flags(below=False)},
         ("a0", "below"),
     ),
-    "unsorted": Call([(LONG, ())], [(np.int32, (5, 2))], {}, ("a0",)),
+    "put": Call(
+        [(FLOAT, (3, 4)), (LONG, ()), (LONG, ())], [(np.int32, (5, 2)), *of((5,), ())],
+        flags(rising=True), ("r0", "a1", "rising"),
+    ),
     "taken": Call(
         [(FLOAT, (5, 2)), (LONG, ())], [(FLOAT, (3, 4, 2)), (LONG, (5, 2))], {}, ("a0", "a1")
     ),
@@ -131,6 +134,7 @@ CALLS = {
         of((5, 4)), [(np.uint64, (3,))], {"reserved": np.int64(FEW)}, ("r0", "reserved")
     ),
     "order": Call([(LONG, (5,))], [(np.uint64, (3,))], {}, ("a0", "r0")),
+    "tridiagonal_product": Call(of((3, 4, 2)), of((3, 4), (3, 4), (3, 4), (3, 4, 2))),
 }  # fmt: skip
 REPEATS = {"product", "dot_product", "attention", "attention_grad"}  # leading axes, if they are 1
 PROGRAMS = {"recurrence", "update"}  # test_native_programs.py

@@ -25,7 +25,8 @@ _PASSES = frozenset(
     ConjugateTranspose DeepCopy Div Equal Floor Greater GreaterEqual
     Imag Inv Invert IsFinite IsInf IsNan Less LessEqual LogicalAnd LogicalNot LogicalOr Maximum
     Minimum Mul Neg NotEqual OnesLike Pow QuantizedReshape Real RealDiv Reciprocal
-    RequantizationRange Rint Roll Round Square Sub Unpack ZerosLike
+    RequantizationRange Rint Roll Round Square Sub UniformQuantizedClipByValue
+    Unpack ZerosLike
     """.split()
 )
 # The same for functions whose loops of NumPy have vectors for these dtypes alone.
@@ -61,8 +62,7 @@ _GATES = frozenset({"LSTMBlockCellGrad"})
 # Passes over whole numbers of few bytes, which XLA makes wider one by one: up to `_BYTES`.
 _QUANTISED = frozenset(
     """
-    QuantizedAdd QuantizedBiasAdd QuantizedMul QuantizedRelu QuantizedRelu6
-    UniformQuantizedClipByValue
+    QuantizedAdd QuantizedBiasAdd QuantizedRelu QuantizedRelu6
     """.split()
 )
 # One native pass of these dtypes, over the variables themselves where nothing else has them: up to
@@ -75,23 +75,31 @@ _RULES = frozenset(
     ResourceApplyAdagradV2 ResourceApplyAdam ResourceApplyAdamWithAmsgrad ResourceApplyAddSign
     ResourceApplyCenteredRMSProp ResourceApplyFtrl ResourceApplyFtrlV2 ResourceApplyGradientDescent
     ResourceApplyKerasMomentum ResourceApplyMomentum ResourceApplyProximalAdagrad
-    ResourceApplyProximalGradientDescent ResourceApplyRMSProp
+    ResourceApplyPowerSign ResourceApplyProximalGradientDescent ResourceApplyRMSProp
     """.split()
 )
 # One native pass over windows (native/image_pools.h) of these dtypes, ahead up to `_SHORT`.
 _POOLS = frozenset("AvgPool AvgPoolGrad MaxPool".split())
-# One native pass over indices, which XLA scatters one by one: ahead at every size.
+# One native pass over neighbours, or indices that XLA scatters one by one: ahead at every size.
 _EVERY = frozenset(
     """
     InplaceAdd InplaceSub MaxPoolGradWithArgmax SparseFillEmptyRowsGrad
     SparseSegmentMeanGrad SparseSegmentMeanWithNumSegments SparseSegmentSqrtNGrad
     SparseSegmentSqrtNWithNumSegments SparseSegmentSumGrad SparseSegmentSumWithNumSegments
-    SparseTensorDenseMatMul
+    SparseTensorDenseMatMul TridiagonalMatMul
+    """.split()
+)
+# One native pass over rows and columns (native/image_resize.h), of images of any dtype: the same.
+_RESIZED = frozenset(
+    """
+    ResizeArea ResizeBicubic ResizeBicubicGrad ResizeBilinear ResizeBilinearGrad ScaleAndTranslate
+    ScaleAndTranslateGrad
     """.split()
 )
 # A copy and sums of its small edges, for which XLA gathers and pads the whole: the same.
 _EDGES = frozenset({"MirrorPadGrad"})
-_MOVED = frozenset({"OneHot", "SparseToDense"})  # the same of elements that are not looked at
+# The same of elements that are not looked at, or of integers.
+_MOVED = frozenset({"OneHot", "QuantizedMul", "SparseBincount", "SparseToDense"})
 # Numbers of less than four bytes that NumPy computes one by one.
 _SLOW = frozenset({dt.float16, dt.bfloat16})
 
@@ -109,6 +117,8 @@ def single_limit(name: str, types: Sequence[DType], limit: int) -> int:
       limit: the kernel's, up to which plans run it there too.
     """
     if name in _MOVED and native_arrays.LIBRARY.is_in_use():
+        return _ANY
+    if name in _RESIZED and native_images.LIBRARY.is_in_use():
         return _ANY
     if not _SLOW.isdisjoint(types):
         return limit

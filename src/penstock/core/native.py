@@ -54,15 +54,16 @@ FUNCTIONS = (  # what XLA calls; raise REVISION with them, so that older librari
     "extreme",
     "nth",
     "outside",
-    "unsorted",
     "taken",
     "combined",
     "sparse_product",
     "truncated",
     "order",
+    "tridiagonal_product",
+    "put",
 )
 PREFIX = "penstock."
-REVISION = 16  # part of the names that executables on disk hold; handlers.cc states the same number
+REVISION = 17  # part of the names that executables on disk hold; handlers.cc states the same number
 _SETS = ("isa", "dot_isa")  # of instructions: for all kernels, for products of bfloat16 and bytes
 _OWN = ("interface", *_SETS, *(f"use_{name}" for name in _SETS))
 

@@ -18,7 +18,7 @@ LIBRARY = HostLibrary(
     "arrays",
     what="native work on arrays",
     without="unique, segments, top_k and the like take two to ten times as long",
-    version=24,
+    version=25,
     functions={
         "unique": "pnnnnppp",
         "combine": "nnpnpnnpnnnnpp",
@@ -42,6 +42,8 @@ LIBRARY = HostLibrary(
         "ranges": "ppnpnp",
         "chain": "ppn",
         "nearer": "pnnppp",
+        "nearest": "pnnpnnnpp",
+        "tridiagonal_product": "nppppnnnnp",
         "sets": "npnpnpnpnpp",
         "counts": "npnpnpnnpp",
         "ctc": "npnnnpnppnnnpp",
@@ -67,6 +69,7 @@ LIBRARY = HostLibrary(
         "by_powers": "pnpnp",
         "quantise": "pnpnnnp",
         "dequantise": "pnnnpnp",
+        "quantised_product": "ppnpnp",
         "far_apart": "pnnnnppp",
         "fake_steps": "pnnpnnp",
         "fake_steps_back": "ppnnpnppp",
@@ -80,6 +83,7 @@ LIBRARY = HostLibrary(
         "are_splits": "pnnn",
         "items_of_rows": "pnnnnpp",
         "count_rows": "npnpnnnpnp",
+        "count_places": "npnnpnnnpnp",
         "chosen_rows": "pnnpnnpp",
         "range_splits": "pppnpnnp",
         "fill_rows": "pnnppp",
@@ -466,6 +470,25 @@ def nearer(points: Array, center: Array, before: Array | None) -> Array | None:
     points, center = np.ascontiguousarray(points), np.ascontiguousarray(center)
     call(points, *points.shape, center, before, found)
     return found
+
+
+def tridiagonal_product(high: Array, main: Array, low: Array, dense: Array) -> Array | None:
+    """The products of tridiagonal matrices and dense ones: [..., N, K].
+
+    Args:
+      high: float32 or float64[..., N], the diagonal above the main one; its last is not looked at.
+      main: of the same dtype and shape.
+      low: the same, below the main one; its first is not looked at.
+      dense: of the same dtype, [..., N, K].
+    """
+    kind, call = floating_kind(dense.dtype), LIBRARY.function("tridiagonal_product")
+    if kind is None or call is None:
+        return None
+    given = [np.ascontiguousarray(each) for each in (high, main, low, dense)]
+    result = np.empty(dense.shape, dense.dtype)
+    threads = processors() if result.size > _COUNTED_ALONE else 1
+    call(kind, *given, math.prod(dense.shape[:-2]), *dense.shape[-2:], threads, result)
+    return result
 
 
 def sets(

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from penstock.core.native_arrays import LIBRARY, checked
+from penstock.core.native_library import processors
 
 Array = Any  # numpy.ndarray
 BITS = 32  # of a number of Sobol's sequence
+_ALONE = 1 << 15  # distances up to which one thread computes them
 
 
 def weighted(weights: Array, blocks: Array, values: Array) -> Array | None:
@@ -69,6 +71,26 @@ def far_apart(points: Array, count: int, tries: int, first: Array, uniform: Arra
     if call(*given) != -1:
         raise MemoryError("native draws: there is no memory left for distances")
     return found
+
+
+def nearest(points: Array, centers: Array, k: int) -> tuple[Array, Array] | None:
+    """Where the k nearest centres of points stand, and how far they are, squared: [N, k] each.
+
+    Of int64 and float32. The nearest is the first, and of equal ones the first; NaN is the last.
+
+    Args:
+      points: float32[N, D].
+      centers: float32[C, D].
+      k: at least 0 and at most C.
+    """
+    call = LIBRARY.function("nearest")
+    if call is None:
+        return None
+    points, centers = np.ascontiguousarray(points), np.ascontiguousarray(centers)
+    places, away = np.empty((len(points), k), np.int64), np.empty((len(points), k), np.float32)
+    threads = processors() if len(points) * len(centers) > _ALONE else 1
+    checked(call(points, *points.shape, centers, len(centers), k, threads, places, away))
+    return places, away
 
 
 def sobol(directions: Array, first: int, count: int, dtype: np.dtype[Any]) -> Array | None:

@@ -20,7 +20,7 @@ LIBRARY = HostLibrary(
     "images",
     what="native work on images",
     without="crops, small convolutions, pooling and the like take two to ten times as long",
-    version=5,
+    version=6,
     functions={
         "crop": "nppppnnpnp",
         "crop_to_images": "ppppnnnp",
@@ -36,7 +36,7 @@ LIBRARY = HostLibrary(
         "to_places": "nppnnnnp",
         "spread": "nppppnnp",
         "patches": "ppnp",
-        "resample": "npppp" + "ppp",
+        "resample": "npppp" + "ppnp",
         "draw": "pppp",
         "transform": "npppnnpnp",
         "swap": "pnnnnnp",
@@ -321,7 +321,8 @@ def resample(
     rows, columns = row_weights.shape, column_weights.shape
     result = np.empty((images.shape[0], rows[0], columns[0], images.shape[3]), images.dtype)
     sizes = _numbers(*images.shape, rows[0], columns[0], rows[1], columns[1], rows_first)
-    given = row_places, row_weights, column_places, column_weights, result
+    threads = threads_for(result.size)
+    given = row_places, row_weights, column_places, column_weights, threads, result
     return result if is_done(call(kind, images, sizes, *given)) else None
 
 

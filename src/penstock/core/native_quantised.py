@@ -67,4 +67,32 @@ def floats_of(x: Array, more: Any, scale: Any, low: Any) -> Array | None:
     return result if done == -1 else None
 
 
-__all__ = ["HALF_AWAY", "HALF_TO_EVEN", "HALF_UP", "MOST", "floats_of", "is_served", "quantised"]
+def products(x: Array, y: Array, x_zero: Any, y_zero: Any) -> Array | None:
+    """The products of bytes, each less the integer that stands for its zero: int32, which wrap.
+
+    None where the library is not in use, or does not serve the dtypes, or shapes differ.
+
+    Args:
+      x: uint8[...].
+      y: of the same shape and dtype.
+      x_zero, y_zero: int32[].
+    """
+    call = LIBRARY.function("quantised_product")
+    if call is None or x.shape != y.shape or not x.dtype == y.dtype == np.uint8:
+        return None
+    result, threads = np.empty(x.shape, np.int32), processors() if x.size > _ALONE else 1
+    zeros = np.array([x_zero, y_zero], np.int32)
+    call(np.ascontiguousarray(x), np.ascontiguousarray(y), x.size, zeros, threads, result)
+    return result
+
+
+__all__ = [
+    "HALF_AWAY",
+    "HALF_TO_EVEN",
+    "HALF_UP",
+    "MOST",
+    "floats_of",
+    "is_served",
+    "products",
+    "quantised",
+]

@@ -43,6 +43,31 @@ def places_of_items(splits: Array, total: int) -> tuple[Array, int] | None:
     return None if longest < 0 else (found, longest)
 
 
+def counted_places(
+    places: Array, rows: int, values: Array, size: int, weights: Array, binary: bool
+) -> Array | None:
+    """`counted_rows` of values whose rows are told: [rows, size] of the weights' dtype.
+
+    None also where a value is below 0, or its row outside.
+
+    Args:
+      places: int64[N, 1 or 2]: the row comes first; all values are of the only row without one.
+      rows: how many there are.
+      values: int32 or int64[N].
+      size, weights, binary: as of `counted_rows`.
+    """
+    call, kind, wide = LIBRARY.function("count_places"), kind_of(weights.dtype), is_wide(values)
+    if call is None or kind is None or wide is None or places.dtype != np.int64:
+        return None
+    if weights.size not in (0, values.size) or not 1 <= places.shape[1] <= 2:
+        return None
+    places, values = np.ascontiguousarray(places), np.ascontiguousarray(values)
+    held = np.ascontiguousarray(weights) if weights.size else None
+    result = np.zeros((rows, size), weights.dtype)
+    given = places, places.shape[1], rows, values, wide, values.size, size, held, binary, result
+    return result if call(kind, *given) < 0 else None
+
+
 def counted_rows(
     splits: Array, values: Array, size: int, weights: Array, binary: bool
 ) -> Array | None:

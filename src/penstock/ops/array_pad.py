@@ -240,7 +240,7 @@ MIRROR_PAD_GRAD = define_op(
 )
 
 
-@host_kernel(MIRROR_PAD_GRAD)
+@host_kernel(MIRROR_PAD_GRAD, alone_from=1 << 17)
 def _mirror_pad_grad_host(grad: Array, paddings: Array, *, mode: str) -> Array:
     pairs, offset = paddings.tolist(), int(mode == "REFLECT")
     padded = [axis for axis, pair in enumerate(pairs) if any(pair)]

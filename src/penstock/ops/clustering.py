@@ -61,6 +61,9 @@ def _nearest(points: Array, centers: Array, k: Array) -> list[Array]:
             f"{len(points)} points."
         )
     width = min(int(k), len(centers))
+    native = native_draws.nearest(points, centers, width)
+    if native is not None:
+        return list(native)
     places = np.empty((len(points), width), np.int64)
     distances = np.empty((len(points), width), np.float32)
     step = max(BLOCK // max(centers.size, 1), 1)

@@ -4,6 +4,7 @@
 InvalidArgumentError. Host only.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -169,15 +170,15 @@ def _decode_jpeg(
 ) -> Array:
     data = content("DecodeJpeg", contents)
     if try_recover_truncated and formats.kind_of(data) == "jpeg":
-        return _jpeg("DecodeJpeg", data, channels, ratio, True)
+        return _jpeg("DecodeJpeg", formats.jpeg, data, channels, ratio, True)
     return still("DecodeJpeg", data, channels, ratio=ratio)
 
 
-def _jpeg(
-    op: str, data: bytes, channels: int, ratio: int, recover: bool, whole: bool = True
-) -> Array:
+def _jpeg(op: str, read: Callable[..., Array], *arguments: Any) -> Array:
     try:
-        return formats.jpeg(data, channels, ratio, recover, whole)
+        return read(*arguments)
+    except formats.BadWindow as error:
+        raise refusal(op, str(error)) from error
     except BadImage as error:
         raise refusal(op, f"Invalid JPEG data: {error}") from error
 
@@ -262,18 +263,8 @@ def _decode_and_crop(
     data = content(op, contents)
     if one_kind(op, data, _KINDS) != "jpeg":
         raise refusal(op, f"it runs on JPEG only, but detected {formats.kind_of(data).upper()}")
-    found = _jpeg(op, data, channels, ratio, try_recover_truncated, whole=False)
-    y, x, height, width = crop_window.tolist()
-    if (
-        min(y, x) < 0
-        or min(height, width) < 1
-        or y + height > len(found)
-        or x + width > found.shape[1]
-    ):
-        raise refusal(
-            op, f"the window {[y, x, height, width]} leaves the image of {list(found.shape[:2])}"
-        )
-    return np.ascontiguousarray(found[y : y + height, x : x + width])
+    given = tuple(crop_window.tolist()), channels, ratio, try_recover_truncated
+    return _jpeg(op, formats.jpeg_window, data, *given)
 
 
 def decode_and_crop_jpeg(
@@ -340,7 +331,7 @@ def _extract_shape(contents: Array, *, output_type: DType) -> Array:
     try:
         if formats.kind_of(data) != "jpeg":
             raise BadImage(f"Invalid JPEG data, size {len(data)}")
-        return np.array(formats.jpeg_shape(data)[0], output_type.numpy_dtype)
+        return np.array(formats.jpeg_frame(data).shape, output_type.numpy_dtype)
     except BadImage as error:
         raise refusal("ExtractJpegShape", str(error)) from error
 

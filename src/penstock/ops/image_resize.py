@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_images
 from penstock.core.execute import execute
-from penstock.core.kernels import kernel
+from penstock.core.kernels import host_kernel, kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.image_resampling import Matrix, Weights, resampled, weights
@@ -24,6 +25,12 @@ from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
 Array = Any  # numpy.ndarray, jax.Array or a tracer
+# A native pass of so many numbers is worth leaving a region for.
+_ON_HOST: dict[str, Any] = {
+    "device": "CPU",
+    "alone_from": 1 << 17,
+    "available": native_images.LIBRARY.is_in_use,
+}
 
 
 # ---- the matrices
@@ -281,6 +288,7 @@ def _define_resize(
 
     if "half_pixel_centers" in attrs:
 
+        @host_kernel(op, **_ON_HOST)
         @kernel(op)
         def with_centers(
             xp: Any, images: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
@@ -289,6 +297,7 @@ def _define_resize(
 
     else:
 
+        @host_kernel(op, **_ON_HOST)
         @kernel(op)
         def without_centers(xp: Any, images: Array, size: Array, *, align_corners: bool) -> Array:
             return run(xp, images, size, align_corners)
@@ -348,6 +357,7 @@ def _define_gradient(
         doc=f"What flows back through {name.removesuffix('Grad')}.",
     )
 
+    @host_kernel(op, **_ON_HOST)
     @kernel(op)
     def run(
         xp: Any,
@@ -510,6 +520,7 @@ def _scaled(
     return [weights(kernel_matrix, kernel_reach, back, *place, name, antialias) for place in places]
 
 
+@host_kernel(SCALE, **_ON_HOST)
 @kernel(SCALE)
 def _scale(
     xp: Any,
@@ -536,6 +547,7 @@ SCALE_GRAD = define_op(
 )
 
 
+@host_kernel(SCALE_GRAD, **_ON_HOST)
 @kernel(SCALE_GRAD)
 def _scale_grad(
     xp: Any,

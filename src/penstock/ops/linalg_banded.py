@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import native_matrices
+from penstock.core import native_arrays, native_matrices
 from penstock.core.execute import execute
-from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, kernel
+from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel
 from penstock.core.lazy import jnp, lax
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
@@ -283,7 +283,11 @@ TRIDIAGONAL_PRODUCT = define_op(
 )
 
 
-@kernel(TRIDIAGONAL_PRODUCT)
+@compiled_kernel(TRIDIAGONAL_PRODUCT)
+def _tridiagonal_product_compiled(*arrays: Array) -> Array:
+    return _tridiagonal_product(jnp, *arrays)
+
+
 def _tridiagonal_product(xp: Any, high: Array, main: Array, low: Array, rhs: Array) -> Array:
     high, main, low = (xp.swapaxes(t, -1, -2) for t in (high, main, low))
     up, down = high[..., :-1, :] * rhs[..., 1:, :], low[..., 1:, :] * rhs[..., :-1, :]
@@ -294,6 +298,13 @@ def _tridiagonal_product(xp: Any, high: Array, main: Array, low: Array, rhs: Arr
         lead = [(0, 0)] * (rhs.ndim - 2)
         up, down = (xp.pad(x, [*lead, at, (0, 0)]) for x, at in ((up, (0, 1)), (down, (1, 0))))
     return main * rhs + up + down
+
+
+@host_kernel(TRIDIAGONAL_PRODUCT)
+def _tridiagonal_product_natively(high: Array, main: Array, low: Array, rhs: Array) -> Array:
+    first, second, third = (each[..., 0, :] for each in (high, main, low))
+    found = native_arrays.tridiagonal_product(first, second, third, rhs)
+    return _tridiagonal_product(np, high, main, low, rhs) if found is None else found
 
 
 @TRIDIAGONAL_PRODUCT.gradient

@@ -403,8 +403,15 @@ def _cross(xp: Any, a: Array, b: Array) -> Array:
             "Cross-products are only defined for 3-element vectors: expected 3 elements along the "
             f"last axis, got shape {d.text(a.shape)}.",
         )
-    first, second = (1, 2, 0), (2, 0, 1)
-    return a[..., first] * b[..., second] - a[..., second] * b[..., first]
+    (a1, a2), (b1, b2) = ((_turned(xp, x, 1), _turned(xp, x, 2)) for x in (a, b))
+    return a1 * b2 - a2 * b1
+
+
+def _turned(xp: Any, x: Array, count: int) -> Array:
+    """Vectors of 3 whose first elements are their last ones."""
+    if xp is np:
+        return x[..., (1, 2, 0) if count == 1 else (2, 0, 1)]
+    return xp.concatenate([x[..., count:], x[..., :count]], -1)  # XLA gathers places one by one
 
 
 @CROSS.gradient

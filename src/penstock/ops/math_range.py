@@ -163,7 +163,7 @@ _IN_CACHE = 1 << 14  # numbers that pass after pass leaves in the processor's ca
 
 
 def _spaced(first: Array, last: Array, count: int) -> Array:
-    """Many evenly spaced numbers, block by block."""
+    """Evenly spaced numbers, on the host: in one native pass, or block by block."""
     step = (last - first) / np.asarray(count - 1, first.dtype)
     found = native_passes.line(first, step, count)
     if found is not None:
@@ -186,16 +186,11 @@ def _lin_space(xp: Any, start: Array, stop: Array, num: Array) -> Array:
     if count == 1:
         return xp.reshape(start, (1,))
     wide = np.float32 if start.dtype.itemsize == 2 else start.dtype
-    first, last = start.astype(wide), stop.astype(wide)
-    if xp is np and count > _IN_CACHE:
+    first, last = xp.asarray(start, wide), xp.asarray(stop, wide)
+    if xp is np:
         return _spaced(first, last, count).astype(start.dtype, copy=False)
     steps = xp.arange(count, dtype=wide)
     step = (last - first) / np.asarray(count - 1, wide)
-    if xp is np:
-        steps *= step
-        steps += first
-        steps[0], steps[-1] = first, last
-        return steps.astype(start.dtype, copy=False)
     inner = first + step * steps
     ends = xp.where(steps == count - 1, last, xp.where(steps == 0, first, inner))
     return ends.astype(start.dtype)

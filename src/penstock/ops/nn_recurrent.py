@@ -40,7 +40,8 @@ TYPES = "T: {half, float}"
 LIMIT = (
     140_000  # elements: a step of few rows reads weights of many, which the host multiplies well
 )
-MOST_GATES = 1 << 14  # of a sequence, up to which single calls do without a compiled one
+BACK_LIMIT = 1 << 19  # of single calls back through a sequence: one native pass, and products
+MOST_GATES = 1 << 16  # of a sequence, up to which single calls do without a compiled one
 
 
 # ---- shapes
@@ -324,6 +325,8 @@ for _op, _make in (
 ):
     host_kernel(_op, limit=LIMIT)(_make(_op, np))
     compiled_kernel(_op)(_make(_op, jnp))
+for _op in (BLOCK_LSTM_GRAD, BLOCK_LSTM_GRAD_V2):
+    host_kernel(_op, limit=BACK_LIMIT, singly=True, **FLOAT)(_block_lstm_grad(_op, np))
 for _op in (BLOCK_LSTM, BLOCK_LSTM_V2):
     host_kernel(_op, limit=LIMIT, singly=True, **FLOAT)(_single_block_lstm(_op))
     compiled_kernel(_op, when=is_native_sequence, **FLOAT)(

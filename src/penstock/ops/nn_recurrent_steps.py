@@ -26,7 +26,8 @@ FEW_ROWS, LARGE = 5, 1 << 12
 # Multiplications that OpenBLAS shares from there on, of one row and of more; and up to which it is
 # to leave them to one thread.
 ROW_SHARED, ROWS_SHARED, MOST_ALONE = 1 << 13, 1 << 18, 1 << 23
-MOST_WORK = 1 << 17  # multiplications of a step up to which a native pass does them
+# Multiplications of a step up to which a native pass does them, ahead and back.
+MOST_WORK, MOST_WORK_BACK = 1 << 18, 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +287,7 @@ def lstm_sequence_back(
     h_before = xp.concatenate([start[1][None], h[:-1]])
     again = w[inputs:].T
     native = None
-    if xp is np and batch * again.size <= MOST_WORK:
+    if xp is np and batch * again.size <= MOST_WORK_BACK:
         given = form.order, form.use_peephole, int(length), again.T, start[0], peepholes
         native = native_cells.lstm_back(*given, saved[:6], grads)
 
@@ -298,6 +299,11 @@ def lstm_sequence_back(
         return (dcs, dz @ again), (dz, *gates)
 
     alive = rows_alive(xp, length, x)
+
+    def until_end(each: Array) -> Array:
+        whole = xp is np and int(length) >= steps
+        return each if whole else xp.where(alive, each, each.dtype.type(0))
+
     if native is not None:
         dz, dcs, dh = native
         gates = gates_of(form, dz)
@@ -306,10 +312,10 @@ def lstm_sequence_back(
         rows = [*grads, alive, cs_before, i, cs, f, o, ci, co]
         (dcs, dh), (dz, *gates) = scan(xp, step, (zeros, zeros), rows, True)
     flat = dz.reshape(steps * batch, width)
-    seen = xp.where(alive, xp.concatenate([x, h_before], axis=2), x.dtype.type(0))
+    seen = until_end(xp.concatenate([x, h_before], axis=2))
     dw = times(xp, seen.reshape(flat.shape[0], w.shape[0]).T, flat)
     dx = times(xp, flat, w[:inputs].T).reshape(x.shape)
-    held = xp.where(alive, cs_before, x.dtype.type(0)), xp.where(alive, cs, x.dtype.type(0))
+    held = (until_end(cs_before), until_end(cs)) if form.use_peephole else (cs_before, cs)
     return [dx, dcs, dh, dw, *peephole_grads(xp, form, gates, *held), flat.sum(0)]
 
 

@@ -50,7 +50,7 @@ class NativeRule:
         places = [i for i in range(len(names)) if i not in apart]
         self._hyper = tuple(names[i] for i in places)
         self._pick: Callable[[Any], Any] = _picker(places)
-        self._programs = Programs(update)
+        self._programs, self._given = Programs(update), update.given
         flags = self._programs.flags
         self._flags: Callable[[Any], Any] = itemgetter(*flags) if flags else len
         self._ready: dict[Any, _Ready] = {}
@@ -93,12 +93,12 @@ class NativeRule:
         kind = native_rules.kind_served(dtype)
         if kind is None or any(v.ndim for v in numbers):
             return None
-        hyper = dict(zip(self._hyper, numbers, strict=True))
+        hyper = self._given(np, dict(zip(self._hyper, numbers, strict=True)))
         program = self._programs.program(hyper, ctx.attrs)
         if program is None:
             return None
         checks.check_ranges(ctx, self._name, hyper)
-        values = native_rules.values_of(program, numbers, dtype)
+        values = native_rules.values_of(program, tuple(hyper.values()), dtype)
         if len(self._ready) >= KNOWN:
             self._ready.clear()
         found = self._ready[key] = _Ready(program, kind, values)

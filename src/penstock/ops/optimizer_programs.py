@@ -1,7 +1,7 @@
 """The rules of optimizers as programs of the native library, written down by running them.
 
 A rule runs once with terms in place of arrays and numbers; what it computes of them is the program.
-Rules that need what the library has not (other powers, exponentials) have none.
+Rules that need what the library has not (other powers) have none.
 """
 
 from typing import Any

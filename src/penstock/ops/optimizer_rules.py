@@ -211,21 +211,24 @@ def _adagrad_da(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Val
     return numerator / (lr * h["l2"] * step + xp.sqrt(squares)), total, squares
 
 
-def _agreement(xp: Any, m: Array, grad: Array, h: Hyper) -> tuple[Array, Array]:
-    """The mean of gradients, and `sign_decay` with the sign of their agreement with this one."""
-    m = m * h["beta"] + grad * (1 - h["beta"])
-    return m, h["sign_decay"] * xp.sign(grad) * xp.sign(m)
-
-
 def _add_sign(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
     """Bello, Zoph, Vasudevan, Le, "Neural optimizer search", 2017; as is `_power_sign`."""
-    m, agreement = _agreement(xp, slots[1], grad, h)
+    m = slots[1] * h["beta"] + grad * (1 - h["beta"])
+    agreement = h["sign_decay"] * xp.sign(grad) * xp.sign(m)
     return slots[0] - h["lr"] * (h["alpha"] + agreement) * grad, m
 
 
+def _powers(xp: Any, h: Hyper) -> Hyper:
+    """The powers that steps are taken by: where signs agree, where they do not, where one is 0."""
+    power = h["logbase"] * h["sign_decay"]
+    return {**h, "more": xp.exp(power), "less": xp.exp(-power), "as_much": xp.exp(power * 0)}
+
+
 def _power_sign(xp: Any, slots: Any, grad: Array, h: Hyper, attrs: Attrs) -> Values:
-    m, agreement = _agreement(xp, slots[1], grad, h)
-    return slots[0] - h["lr"] * xp.exp(h["logbase"] * agreement) * grad, m
+    m = slots[1] * h["beta"] + grad * (1 - h["beta"])
+    alike = xp.sign(grad) * xp.sign(m)
+    rest = xp.where(-alike > 0, h["less"], h["as_much"] + alike)  # which is NaN where `alike` is
+    return slots[0] - h["lr"] * xp.where(alike > 0, h["more"], rest) * grad, m
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +245,7 @@ class UpdateRule:
       rows: the rule of rows, if it is another one.
       by_root: the rule where `lr_power` is -0.5; None where there is no such number.
       rows_by_root: the same for rows.
+      numbers: the scalars with more that the rule is given, computed of them alone.
     """
 
     slots: str
@@ -253,6 +257,11 @@ class UpdateRule:
     rows: Rule | None = None
     by_root: Rule | None = None
     rows_by_root: Rule | None = None
+    numbers: Callable[[Any, Hyper], Hyper] | None = None
+
+    def given(self, xp: Any, hyper: Hyper) -> Hyper:
+        """The scalars that the rule is given, where these are the inputs."""
+        return hyper if self.numbers is None else self.numbers(xp, hyper)
 
     def of_rows(self) -> "UpdateRule":
         """The rule of the operation that updates rows."""
@@ -356,7 +365,12 @@ RULES = {
         "var m", "lr alpha sign_decay beta grad", _add_sign, "AddSign", sparse=False
     ),
     "PowerSign": UpdateRule(
-        "var m", "lr logbase sign_decay beta grad", _power_sign, "PowerSign", sparse=False
+        "var m",
+        "lr logbase sign_decay beta grad",
+        _power_sign,
+        "PowerSign",
+        sparse=False,
+        numbers=_powers,
     ),
 }
 

@@ -55,16 +55,6 @@ def first_false(xp: Any, ok: Array) -> tuple[Any, Any]:
     return first == number, first
 
 
-def first_unsorted(positions: Array) -> tuple[Any, Any]:
-    """Whether each position stands behind the one before, bool[], and the first that does not.
-
-    Args:
-      positions: integers [N, depth] in row-major order, such as `combined` serves.
-    """
-    first = native.call("unsorted", jax.ShapeDtypeStruct((), np.int64), positions)
-    return first < 0, first
-
-
 def place_text(number: Any, dims: tuple[int, ...], alone: str = "") -> str:
     """Where the position of this number stands among positions of shape `dims`, for errors.
 
@@ -129,6 +119,37 @@ def combined(
     return found, first < 0, first
 
 
+def put(
+    positions: Array, sizes: tuple[int, ...], values: Array, rest: Array, rising: bool
+) -> tuple[Array, tuple[Any, Any], tuple[Any, Any]] | None:
+    """An array of these sizes with values at positions, and whether all are right.
+
+    None where XLA's own code is to be used.
+
+    Args:
+      positions: integers [N, rank of the array], rank at least 1.
+      sizes: of the array, none 0.
+      values: [N], or one for all.
+      rest: scalar of the same dtype, what stands elsewhere.
+      rising: whether each position must stand behind the one before it; else the last of equal ones
+        stays.
+
+    Returns:
+      The array, which holds anything where a position is wrong; what `first_outside` gives; the
+      same of positions that do not rise, where all are inside.
+    """
+    dtype = np.dtype(values.dtype)
+    if isinstance(positions, np.ndarray) or dtype.itemsize > 8 or dtype.kind not in "biufc":
+        return None
+    if 0 in sizes or not _is_work(positions, max(positions.size, math.prod(sizes))):
+        return None
+    whole = jax.ShapeDtypeStruct((), np.int64)
+    results = [jax.ShapeDtypeStruct(sizes, dtype), whole, whole]
+    given = positions, jnp.asarray(values), jnp.asarray(rest)
+    found, outside, unsorted = native.call("put", results, *given, rising=np.bool_(rising))
+    return found, (outside < 0, outside), (unsorted < 0, unsorted)
+
+
 def sparse_product(
     places: Array, values: Array, dense: Array, height: int, turned: bool
 ) -> tuple[Array, Any, Any] | None:
@@ -165,8 +186,8 @@ __all__ = [
     "combined",
     "first_false",
     "first_outside",
-    "first_unsorted",
     "place_text",
+    "put",
     "sparse_product",
     "taken",
 ]

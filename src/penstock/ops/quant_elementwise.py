@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core import native_quantised
 from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext, broadcast
@@ -185,9 +186,11 @@ def _mul(
 ) -> tuple[Array, Array, Array]:
     check_wider(ctx, xp, min_x, max_x, ("min_x", "max_x"))
     check_wider(ctx, xp, min_y, max_y, ("min_y", "max_y"))
-    a = x.astype(np.int32) - zero_point(xp, min_x, max_x, T1)
-    b = y.astype(np.int32) - zero_point(xp, min_y, max_y, T2)
-    return a * b, *product_ends(xp, (min_x, max_x, min_y, max_y), (T1, T2), Toutput)
+    zeros = zero_point(xp, min_x, max_x, T1), zero_point(xp, min_y, max_y, T2)
+    found = native_quantised.products(x, y, *zeros) if xp is np else None
+    if found is None:
+        found = (x.astype(np.int32) - zeros[0]) * (y.astype(np.int32) - zeros[1])
+    return found, *product_ends(xp, (min_x, max_x, min_y, max_y), (T1, T2), Toutput)
 
 
 # ---- bias

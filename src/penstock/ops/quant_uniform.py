@@ -363,4 +363,6 @@ def _clip(
 ) -> Array:
     check_positive(ctx, xp, scales)
     low, high = (along(xp, v, quantization_axis, operand.ndim) for v in (min, max))
+    if xp is np:
+        return operand.clip(low, high)  # in a fifth of the time of both functions
     return xp.minimum(xp.maximum(operand, low), high)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import dispatch, native_arrays
+from penstock.core import dispatch, native_arrays, native_ragged
 from penstock.core.attributes import place
 from penstock.core.composite import SparseTensor, is_sparse
 from penstock.core.convert import convert_to_tensor
@@ -89,11 +89,15 @@ def _places(
     return xp.where(counted, place, rows * size), counted, dims
 
 
-@host_kernel(BINCOUNT)
+@host_kernel(BINCOUNT, alone_from=1 << 14)
 def _bincount_host(
     ctx: KernelContext, indices: Array, values: Array, shape: Array, size: Array, weights: Array,
     *, binary_output: bool,
 ) -> Array:  # fmt: skip
+    rows = int(shape[0]) if shape.shape[0] == 2 else 1
+    found = native_ragged.counted_places(indices, rows, values, int(size), weights, binary_output)
+    if found is not None:
+        return found if shape.shape[0] == 2 else found[0]
     places, _, dims = _places(ctx, np, indices, values, shape, int(size))
     flat = np.zeros(d.num_elements(dims) + 1, weights.dtype)  # type: ignore[operator]
     if binary_output:

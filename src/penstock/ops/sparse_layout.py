@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.core import native_arrays, native_sparse
+from penstock.core import native_sparse
 from penstock.core.execute import execute
 from penstock.core.kernels import KernelContext, compiled_kernel, host_kernel, kernel
 from penstock.core.lazy import jnp
@@ -246,14 +246,18 @@ def _to_dense_compiled(
     validate_indices: bool,
 ) -> Array:
     matrix, sizes = _matrix(indices), np.asarray(shape)
+    found = None
+    if matrix.shape[1]:
+        dims = tuple(sizes.tolist())
+        found = positions.put(matrix, dims, values, default, validate_indices)
+    if found is not None:
+        dense, inside, sorted_ = found
+        refuse_outside(ctx, jnp, matrix, sizes, *inside)
+        if validate_indices:
+            _refuse_unsorted(ctx, matrix, *sorted_)
+        return dense
     base = jnp.full(tuple(sizes.tolist()), default, values.dtype)
     given = jnp.broadcast_to(values, matrix.shape[:1])
-    found = positions.combined(native_arrays.REPLACE, base, matrix, given)
-    if found is not None:
-        refuse_outside(ctx, jnp, matrix, sizes, *found[1:])
-        if validate_indices:
-            _refuse_unsorted(ctx, matrix, *positions.first_unsorted(matrix))
-        return found[0]
     places, dims = _places(ctx, jnp, indices, shape, validate_indices)
     result = base.reshape(-1)
     places = jnp.asarray(places)

@@ -78,7 +78,8 @@ def _dense_kernel(
                 f"var and {gradient} do not have the same shape {d.text(old[0].shape)} "
                 f"{d.text(grad.shape)}",
             )
-        found = update.rule(xp, old, grad, _scalars(xp, hyper), ctx.attrs)
+        scalars = update.given(xp, _scalars(xp, hyper))
+        found = update.rule(xp, old, grad, scalars, ctx.attrs)
         for ref, value, before in zip(refs, found, old, strict=True):
             ref.write(xp.asarray(value, before.dtype))
 

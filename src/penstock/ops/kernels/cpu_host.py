@@ -1,8 +1,9 @@
 """Work of the host's native libraries in compiled code on CPU, with the same results.
 
 Special functions of `native/special.cc`, which XLA computes by loops over whole arrays, and rows of
-`native/arrays.cc`, of which XLA sorts what a selection would do. Each takes the last axis of an
-array as its rows; small arrays stay with XLA, for which a call would cost more than it saves.
+`native/arrays.cc`, of which XLA sorts what a selection would do, and products of tridiagonal
+matrices, for which it makes padded copies. Small arrays stay with XLA, for which a call would cost
+more than it saves.
 """
 
 import math
@@ -129,3 +130,21 @@ def nth_element(x: Array, n: Array, *, reverse: bool) -> Array:
     place = x.shape[-1] - 1 - int(n) if reverse else int(n)
     result = _result(x.shape[:-1], x.dtype)
     return native.call("nth", result, x, mapped=EACH, place=np.int64(place))
+
+
+# ---- tridiagonal matrices
+
+
+def _is_product(attrs: dict[str, Any], *arrays: Array) -> bool:
+    """Whether the dense matrices, the last array, are large."""
+    return _is_large(attrs, arrays[3])
+
+
+@compiled_kernel(
+    "TridiagonalMatMul", device="CPU", types={"T": ["float", "double"]}, when=_is_product
+)
+def tridiagonal_product(high: Array, main: Array, low: Array, rhs: Array) -> Array:
+    """Products of tridiagonal matrices and dense ones."""
+    rows = [each[..., 0, :] for each in (high, main, low)]
+    given = *rows, rhs
+    return native.call("tridiagonal_product", _result(rhs.shape, rhs.dtype), *given, mapped=EACH)
