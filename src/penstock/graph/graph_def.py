@@ -17,7 +17,7 @@ from penstock import proto
 from penstock.graph.attr_values import FunctionName, attr_to_proto
 from penstock.graph.full_types import full_type_of
 from penstock.graph.shape_proto import dims_to_proto
-from penstock.graph.standard_ops import standard
+from penstock.graph.standard_ops import OUTPUT_OF_CALLS, Reference, call_of_form, standard
 
 if TYPE_CHECKING:
     from penstock.core.symbolic_tensor import SymbolicTensor
@@ -94,13 +94,22 @@ def as_graph_def(
     bodies, names = functions_of(ops, more)
     for op in ops:
         written = node_def_of(op, add_shapes, names)
-        message.node.extend(standard(written, _first_output, [t.dims for t in op._outputs]))
+        message.node.extend(_standard_nodes(op, written, _first_output, names))
     message.versions.CopyFrom(versions_of(graph))
     if bodies:
         message.versions.min_consumer = max(message.versions.min_consumer, FUNCTIONS_MIN_CONSUMER)
     for body in bodies:
         write_function(body, names, message.library.function.add(), add_shapes)
     return message
+
+
+def _standard_nodes(op: Operation, written: NodeDef, reference: Reference, names: Names) -> Any:
+    """The NodeDefs to write for an operation, of which `written` is the one."""
+    if op.op_def.standard_form is None:
+        return standard(written, reference, [t.dims for t in op._outputs])
+    form = op.op_def.standard_form(op)
+    dtypes = [t.dtype for t in op.inputs], [t.dtype for t in op._outputs]
+    return [call_of_form(written, names[id(form)], form.stateful, *dtypes)]
 
 
 def _first_output(name: str, output: str) -> str:
@@ -156,6 +165,8 @@ def _named(value: Any, names: Names) -> Any:
 
 def _bodies(ops: Iterable[Operation]) -> Iterator[CallBody]:
     for op in ops:
+        if op.op_def.standard_form is not None:
+            yield op.op_def.standard_form(op)
         for value in op.attrs.values():
             for item in value if isinstance(value, tuple) else (value,):
                 if is_body(item):
@@ -240,13 +251,14 @@ class _BodyWriter:
             message.input.extend(self.reference(tensor) for tensor in op.inputs)
             waits = (c for c in op._control_inputs if id(c) in self.names)
             message.input.extend(sorted(f"^{self.names[id(c)]}" for c in waits))
-            shapes = [t.dims for t in op._outputs]
-            messages.extend(standard(message, "{}:{}:0".format, shapes))
+            messages.extend(_standard_nodes(op, message, "{}:{}:0".format, names))
 
 
 def _output_of(tensor: SymbolicTensor) -> tuple[str, int]:
     """The name of the output that a tensor belongs to, and its number there."""
     op, index = tensor.op, tensor.value_index
+    if op.op_def.standard_form is not None:
+        return OUTPUT_OF_CALLS, index
     for arg in op.op_def.outputs:
         if arg.number_attr is not None:
             length = op.attrs[arg.number_attr]

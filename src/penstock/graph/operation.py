@@ -37,7 +37,7 @@ class Operation:
     __slots__ = (
         "__dict__",  # programs hang things of their own on operations
         "__weakref__", "_control_inputs", "_device", "_id", "_inputs", "_outputs", "attrs",
-        "frames", "graph", "input_counts", "name", "op_def", "original_name",
+        "form", "frames", "graph", "input_counts", "name", "op_def", "original_name",
         "refused",
     )  # fmt: skip
 

@@ -13,19 +13,25 @@ import numpy as np
 
 from penstock import proto
 from penstock.core.arrays import HashableArray
+from penstock.core.op_def import find
 from penstock.graph.attr_values import attr_to_proto
 from penstock.graph.shape_proto import dims_to_proto
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
+from penstock.types.dtypes import DType
 
 _SCATTERS = {
     "PenstockStackWrite": "TensorScatterUpdate",
     "PenstockStackAdd": "TensorScatterAdd",
 }
+STANDS_FOR = "_stands_for"  # on calls and functions: the operation of ours that has the form
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _OF_ROWS = "_vectorized"  # the attribute of calls that `as_ours` makes ours again
 _ATTRS_OF_ROWS = {
     "Tmapped": "Targuments", "Tshared": "Tcaptured", "Tout": "output_types", "body": "f",
 }  # fmt: skip
+OUTPUT_OF_CALLS = "output"  # the name of what calls of functions give
+_OF_OURS = "_attr_of_"  # before the names of our operation's attributes, in calls of its form
 Reference = Callable[[str, str], str]  # names of an operation and its one output -> an input
 
 
@@ -51,7 +57,9 @@ def standard(message: Any, reference: Reference, shapes: Sequence[Dims]) -> Iter
 
 
 def as_ours(message: Any) -> Any:
-    """A NodeDef as it was before `standard`, where that says so."""
+    """A NodeDef as it was before `standard` or `call_of_form`, where these say so."""
+    if STANDS_FOR in message.attr:
+        return _operation_of_call(message)
     if message.op != "MapDefun" or _OF_ROWS not in message.attr:
         return message
     made = type(message)()
@@ -63,6 +71,49 @@ def as_ours(message: Any) -> Any:
             made.attr[ours].list.SetInParent()
     for name in (*_ATTRS_OF_ROWS.values(), "output_shapes", "max_intra_op_parallelism", _OF_ROWS):
         made.attr.pop(name, None)
+    return made
+
+
+def call_of_form(
+    message: Any, function: str, stateful: bool, taken: Sequence[DType], given: Sequence[DType]
+) -> Any:
+    """The call to write for the NodeDef of an operation that has a form.
+
+    Args:
+      message: the NodeDef.
+      function: the name of the form in the library.
+      stateful: whether the form is.
+      taken: the dtypes of the inputs.
+      given: those of the outputs.
+    """
+    made = _like(message, _CALLS[stateful])
+    made.input.extend(message.input)
+    made.attr["f"].func.name = function
+    for name, dtypes in (("Tin", taken), ("Tout", given)):
+        made.attr[name].list.SetInParent()
+        made.attr[name].list.type.extend(each.as_datatype_enum for each in dtypes)
+    for name in ("config", "config_proto", "executor_type"):
+        made.attr[name].s = b""
+    for name, value in message.attr.items():
+        if not name.startswith("_"):
+            made.attr[f"{_OF_OURS}{name}"].CopyFrom(value)
+    made.attr[STANDS_FOR].s = message.op.encode()
+    return made
+
+
+def _operation_of_call(message: Any) -> Any:
+    """The opposite of `call_of_form`; the call itself where no such operation is known."""
+    name = message.attr[STANDS_FOR].s.decode(errors="replace")
+    op = find(name)
+    if message.op not in _CALLS or op is None or op.standard_form is None:
+        return message
+    made = _like(message, name)
+    made.input.extend(message.input)
+    for key in [key for key in made.attr if key.startswith(_OF_OURS) or key == STANDS_FOR]:
+        made.attr.pop(key)
+    for key, value in message.attr.items():
+        if key.startswith(_OF_OURS):
+            made.attr[key.removeprefix(_OF_OURS)].CopyFrom(value)
     return made
 
 

@@ -17,6 +17,7 @@ from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor_list import StackedList, TensorList, as_list
 from penstock.core.traced import NotStatic, TraceContext
+from penstock.graph.standard_forms import standard_form
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -515,6 +516,13 @@ def _add_item_compiled(ctx: TraceContext, input_handle: Any, index: Any, item: A
     at = int(index) if isinstance(index, np.ndarray) else index
     old = jax.lax.dynamic_index_in_dim(held.rows, at, 0, keepdims=False)
     return held.having(rows=jax.lax.dynamic_update_index_in_dim(held.rows, old + item, at, 0))
+
+
+@standard_form(ADD_ITEM)
+def _add_item_in_files(handle: Any, index: Any, item: Any, *, element_dtype: DType) -> Any:
+    attrs = {"element_dtype": element_dtype}
+    old = execute(GET_ITEM, (handle, index, execute("Shape", (item,))), attrs)  # 0 if not set
+    return execute(SET_ITEM, (handle, index, execute("AddV2", (old, item))))
 
 
 @ADD_ITEM.gradient
