@@ -157,8 +157,7 @@ class OpDef:
         self.calls = False  # whether an attribute names a function that the operation runs
         self.effect_rule: Callable[[dict[str, Any]], dict[int, str]] | None = None
         self.host_checks: Callable[..., None] | None = None
-        # Of an operation of ours alone: gives the function that files have in its place.
-        self.standard_form: Callable[[Any], Any] | None = None
+        self.standard_form: Any = None  # penstock.graph.standard_forms: what files have instead
 
     def __getattr__(self, name: str) -> Any:
         if name not in _PARSED:

@@ -16,7 +16,6 @@ from penstock.core.op_def import OpDef, find
 from penstock.graph.attr_values import attr_from_proto
 from penstock.graph.body import IMPLEMENTS, PREFERRED_DEVICE, CallBody
 from penstock.graph.func_graph import FuncGraph
-from penstock.graph.standard_ops import STANDS_FOR
 from penstock.graph.superseded import SUPERSEDED
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
@@ -149,7 +148,7 @@ def _read_function(
         graph.finish()
     graph.control_outputs = list(dict.fromkeys((*graph.control_outputs, *waits)))
     made = CallBody(name, graph)
-    for key in (IMPLEMENTS, PREFERRED_DEVICE, STANDS_FOR):
+    for key in (IMPLEMENTS, PREFERRED_DEVICE):
         if key in message.attr:
             made.attributes[key] = attr_from_proto(
                 "string", message.attr[key], f"function '{name}'"

@@ -1,16 +1,15 @@
-"""Functions of standard operations, in whose place files have calls: what readers can run.
+"""Functions of standard operations, which files have in the place of operations of our own.
 
 An operation that exists here alone has a form: a Python function of its inputs and attributes that
 does the same with operations that every reader of a GraphDef has. `standard_form` attaches it. It
-is traced for the dtypes and shapes that an operation of a graph has, and the message of the graph
-has a call of that function, marked with what it stands for (`penstock.graph.standard_ops`): read
-here, the call is the operation again.
+is traced for the dtypes and shapes that an operation of a graph has. A message of the graph has a
+call of that function, marked with what it stands for, so that it is the operation again where it
+is read; small forms are written in place (`penstock.graph.graph_def`).
 
-Forms are traced anew for each kind of use, and shared by the operations that are used alike. Their
+Forms are traced once for each kind of use, and shared by the operations that are used alike. Their
 names follow from what they do, so files of several programs fit into one graph.
 """
 
-import functools
 import hashlib
 import weakref
 from collections.abc import Callable
@@ -20,17 +19,40 @@ from penstock import proto
 from penstock.core import context
 from penstock.core.arrays import HashableArray
 from penstock.core.convert import convert_to_tensor
+from penstock.core.execute import execute
 from penstock.core.op_def import OpDef
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import FuncGraph
 from penstock.graph.graph_def import functions_of, write_function
 from penstock.graph.operation import Operation
-from penstock.graph.standard_ops import STANDS_FOR
+from penstock.graph.standard_ops import FORMS
 from penstock.graph.static_values import constant_value
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
 
 Form = Callable[..., Any]
+
+
+def standard_form(
+    op: OpDef, *, in_place: bool = False, when: Callable[[Operation], bool] | None = None
+) -> Callable[[Form], Form]:
+    """Decorator: `function(*inputs, *, attribute, ...)` makes of standard operations what `op` is.
+
+    The inputs are tensors. One of the operation's `host_inputs` whose value is known comes as a
+    NumPy array. The keyword-only parameters name the attributes that it wants. It returns a tensor
+    for each output.
+
+    Args:
+      op: the operation, none of whose inputs is a list.
+      in_place: whether its operations are written, rather than a call; of one output.
+      when: whether an operation of a graph needs the form; all do when None.
+    """
+
+    def attach(function: Form) -> Form:
+        op.standard_form = StandardForm(function, in_place, when)
+        return function
+
+    return attach
 
 
 class _Input(NamedTuple):
@@ -49,32 +71,55 @@ class _Use(NamedTuple):
     attrs: tuple[tuple[str, Any], ...]
 
 
-_traced: weakref.WeakValueDictionary[_Use, CallBody] = weakref.WeakValueDictionary()
+class StandardForm:
+    """What files have in the place of an operation; see `standard_form` for the attributes."""
+
+    __slots__ = ("_traced", "function", "in_place", "when")
+
+    def __init__(
+        self, function: Form, in_place: bool, when: Callable[[Operation], bool] | None
+    ) -> None:
+        self.function = function
+        self.in_place = in_place
+        self.when = when
+        self._traced: weakref.WeakValueDictionary[_Use, CallBody] = weakref.WeakValueDictionary()
+
+    def of(self, op: Operation) -> CallBody | None:
+        """The form of an operation, which keeps it; None where it needs none."""
+        if self.when is not None and not (self.when(op) and not _is_in_form(op)):
+            return None
+        use = _use_of(op)
+        body = self._traced.get(use)
+        if body is None:
+            body = self._traced[use] = self._trace(use)
+        op.form = body
+        return body
+
+    def _trace(self, use: _Use) -> CallBody:
+        code = self.function.__code__
+        wanted = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        attrs = {key: value for key, value in use.attrs if key in wanted}
+        with context.graph_scope(None):
+            graph = FuncGraph(FORMS + use.op.name)
+        with context.graph_scope(graph), context.no_recording():
+            given: list[Any] = []
+            for arg, each in zip(use.op.inputs, use.inputs, strict=True):
+                tensor = graph.add_input(each.dtype, each.dims, arg.name, user=False)
+                given.append(tensor if each.value is None else each.value.array)
+            found = self.function(*given, **attrs)
+            results = found if isinstance(found, tuple | list) else [found]
+            graph.outputs = [graph.as_tensor(convert_to_tensor(each)) for each in results]
+            if self.in_place and len(graph.outputs[0].op.outputs) > 1:
+                graph.outputs = [graph.as_tensor(execute("Identity", (graph.outputs[0],)))]
+            graph.finish()
+        body = CallBody(use.op.name, graph)
+        _name(body, use.op.name)
+        return body
 
 
-def standard_form(op: OpDef) -> Callable[[Form], Form]:
-    """Decorator: `function(*inputs, *, attribute, ...)` makes of standard operations what `op` is.
-
-    The inputs are tensors. One of the operation's `host_inputs` whose value is known comes as a
-    NumPy array. The keyword-only parameters name the attributes that it wants. It returns a tensor
-    for each output.
-    """
-
-    def attach(function: Form) -> Form:
-        op.standard_form = functools.partial(_form_of, function)
-        return function
-
-    return attach
-
-
-def _form_of(function: Form, op: Operation) -> CallBody:
-    """The traced form of an operation; the operation keeps it."""
-    use = _use_of(op)
-    body = _traced.get(use)
-    if body is None:
-        body = _traced[use] = _trace(function, use)
-    op.form = body
-    return body
+def _is_in_form(op: Operation) -> bool:
+    """Whether an operation is part of a form of its own kind."""
+    return getattr(op.graph, "name", "") == FORMS + op.type
 
 
 def _use_of(op: Operation) -> _Use:
@@ -89,28 +134,8 @@ def _use_of(op: Operation) -> _Use:
     return _Use(op.op_def, tuple(inputs), tuple(sorted(attrs.items())))
 
 
-def _trace(function: Form, use: _Use) -> CallBody:
-    code = function.__code__
-    wanted = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-    attrs = {key: value for key, value in use.attrs if key in wanted}
-    with context.graph_scope(None):
-        graph = FuncGraph(use.op.name)
-    with context.graph_scope(graph), context.no_recording():
-        given: list[Any] = []
-        for arg, each in zip(use.op.inputs, use.inputs, strict=True):
-            tensor = graph.add_input(each.dtype, each.dims, arg.name, user=False)
-            given.append(tensor if each.value is None else each.value.array)
-        found = function(*given, **attrs)
-        results = found if isinstance(found, tuple | list) else [found]
-        graph.outputs = [graph.as_tensor(convert_to_tensor(each)) for each in results]
-        graph.finish()
-    body = CallBody(use.op.name, graph)
-    _name(body, use.op.name)
-    return body
-
-
 def _name(body: CallBody, op: str) -> None:
-    """Names and marks a form and the functions in it."""
+    """Names a form and the functions in it."""
     callees, names = functions_of(body.graph.get_operations())
     nameless = {**dict.fromkeys(names, ""), id(body): ""}
     digest = hashlib.sha256()
@@ -118,8 +143,6 @@ def _name(body: CallBody, op: str) -> None:
         message = proto.function_pb2.FunctionDef()
         write_function(each, nameless, message)
         digest.update(message.SerializeToString(deterministic=True))
-    body.name = f"__standard_{op.removeprefix('Penstock')}_{digest.hexdigest()[:12]}"
+    body.name = f"{FORMS}{op.removeprefix('Penstock')}_{digest.hexdigest()[:12]}"
     for number, callee in enumerate(callees):
         callee.name = f"{body.name}_{number}"
-    for each in (body, *callees):
-        each.attributes[STANDS_FOR] = op

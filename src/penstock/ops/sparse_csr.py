@@ -223,7 +223,7 @@ def _at_gradient(op: Any, grad: Any) -> list[Any]:
     return [at_places_of(grad, op.inputs[0], op.get_attr("type")), None]
 
 
-@standard_form(AT)
+@standard_form(AT, in_place=True)
 def _at_in_files(matrix: Any, places: Any, *, type: DType) -> Any:
     kept = (execute("CSRSparseMatrixToSparseTensor", (x,), {"type": type}) for x in (matrix, places))
     source, (wanted, _, sizes) = kept
