@@ -18,7 +18,7 @@ from penstock.types.dtypes import DType
 FORMS = "__standard_"  # what the names of forms begin with
 VECTORIZED = "PenstockVectorizedCall"
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
-_STANDS_FOR = "_stands_for"  # the operation of ours that a call is in the place of
+STANDS_FOR = "_stands_for"  # the operation of ours that a call is in the place of
 _OF_OURS = "_attr_of_"  # before the names of its attributes
 _OF_ROWS = "_vectorized"  # the attribute of calls that `as_ours` makes ours again
 _ATTRS_OF_ROWS = {
@@ -48,7 +48,7 @@ def call_of_form(
     for name, value in message.attr.items():
         if not name.startswith("_"):
             made.attr[f"{_OF_OURS}{name}"].CopyFrom(value)
-    made.attr[_STANDS_FOR].s = message.op.encode()
+    made.attr[STANDS_FOR].s = message.op.encode()
     return made
 
 
@@ -71,7 +71,7 @@ def function_of_rows(message: Any, shapes: Sequence[Dims]) -> Any:
 
 def as_ours(message: Any) -> Any:
     """A NodeDef as it was before `call_of_form` or `function_of_rows`, where these say so."""
-    if message.op in _CALLS and _STANDS_FOR in message.attr:
+    if message.op in _CALLS and STANDS_FOR in message.attr:
         return _operation_of_call(message)
     if message.op == "MapDefun" and _OF_ROWS in message.attr:
         return _vectorized_call(message)
@@ -80,12 +80,12 @@ def as_ours(message: Any) -> Any:
 
 def _operation_of_call(message: Any) -> Any:
     """The operation that a call is in the place of; the call itself where it is not known."""
-    name = message.attr[_STANDS_FOR].s.decode(errors="replace")
+    name = message.attr[STANDS_FOR].s.decode(errors="replace")
     op = find(name)
     if op is None or op.standard_form is None:
         return message
     made = _like(message, name)
-    for key in [key for key in made.attr if key.startswith((_OF_OURS, _STANDS_FOR))]:
+    for key in [key for key in made.attr if key.startswith((_OF_OURS, STANDS_FOR))]:
         made.attr.pop(key)
     for key, value in message.attr.items():
         if key.startswith(_OF_OURS):

@@ -452,7 +452,7 @@ standard_form(COLLAPSE)(nn_ctc_forms.collapse_repeated)
 def _collapse(labels: Array, seq_length: Array) -> tuple[Array, Array]:
     rows = []
     for row, length in zip(labels, seq_length.tolist(), strict=True):
-        kept = row[:length]
+        kept = row[: max(length, 0)]
         first = np.ones(len(kept), bool)
         first[1:] = kept[1:] != kept[:-1]
         rows.append(kept[first])

@@ -72,9 +72,7 @@ def _count(lengths: Any, dtype: DType) -> Any:
     return cast(reduce_prod(cast(lengths, dt.float64)), dtype)
 
 
-def real_gradient(
-    grad: Any, input_shape: Any, fft_length: Any, axes: Any, *, Treal: DType
-) -> Any:
+def real_gradient(grad: Any, input_shape: Any, fft_length: Any, axes: Any, *, Treal: DType) -> Any:
     """What flows back through the transform of real signals: the sum of the frequencies' waves."""
     places = from_the_end(axes, grad)
     rank = execute("Rank", (grad,))

@@ -225,7 +225,9 @@ def _at_gradient(op: Any, grad: Any) -> list[Any]:
 
 @standard_form(AT, in_place=True)
 def _at_in_files(matrix: Any, places: Any, *, type: DType) -> Any:
-    kept = (execute("CSRSparseMatrixToSparseTensor", (x,), {"type": type}) for x in (matrix, places))
+    kept = (
+        execute("CSRSparseMatrixToSparseTensor", (x,), {"type": type}) for x in (matrix, places)
+    )
     source, (wanted, _, sizes) = kept
     ordered, values = execute("SparseReorder", source)
     known, slots = execute("Unique", (_keys(ordered, sizes),))
