@@ -41,6 +41,8 @@ class Operation:
         "refused",
     )  # fmt: skip
 
+    form: Any  # what files have instead, where that was asked for: see StandardForm.of
+
     def __init__(
         self,
         graph: "Graph",
