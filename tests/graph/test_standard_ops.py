@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from tests.graph.files import operations_of
 
 import penstock as tf
 from penstock.core.op_def import load_all, registered
-from penstock.graph.standard_ops import WRITTEN
+from penstock.graph.standard_ops import VECTORIZED
 
 v1 = tf.compat.v1
 FEED = {"x:0": [0.3, 0.6, 0.9], "n:0": 3}
@@ -57,7 +58,7 @@ def test_what_is_read_gives_the_same(written):
     np.testing.assert_allclose(wanted[1], [3.8727486, 10.940678, -10.408916], rtol=1e-5)
 
 
-# Operations of ours that no other reader knows, and why they are written as they are.
+# Operations of ours that end in no file, and why.
 LEFT = {
     **dict.fromkeys(
         (
@@ -73,7 +74,7 @@ LEFT = {
             "AssignAnyShape", "SelectHandle", "TemporaryVariable", "Barrier", "BarrierClose",
             "BarrierIncompleteSize", "BarrierInsertMany", "BarrierReadySize", "BarrierTakeMany",
             "Stack", "LMDBReader", "MutableDenseHashTable", "SparseConditionalAccumulator",
-            "SparseAccumulatorApplyGradient", "SparseAccumulatorTakeGradient",
+            "SparseAccumulatorApplyGradient", "SparseAccumulatorTakeGradient", "SdcaShrinkL1",
         ),
         "the runtime puts it in the place of an operation on references, which the graph has",
     ),
@@ -82,46 +83,42 @@ LEFT = {
         "checkpoints of iterators and queues run it eagerly, or for saving alone",
     ),
     **dict.fromkeys(
-        ("FinishedConv2D", "FinishedConv2DBackpropInput"), "the runtime makes it, in no graph"
-    ),
-    **dict.fromkeys(
-        ("Attention", "AttentionGrad", "LayerNorm", "LayerNormGrad", "CTCLoss", "CollapseRepeated",
-         "UniqueByRow", "NonMaxSuppressionOfBatches", "ResizeAxes", "RealTransformGrad",
-         "InverseRealTransformGrad", "ExtractImagePatchesGrad", "SdcaShrinkL1", "SparseMatrixAt",
-         "TensorListAddItem"),
-        "measured ahead of what TensorFlow composes; no form of standard operations is written yet",
+        ("FinishedConv2D", "FinishedConv2DBackpropInput", "Attention", "AttentionGrad",
+         "LayerNorm", "LayerNormGrad"),
+        "the planner makes it for a step, in no graph",
     ),
 }  # fmt: skip
 
 
-def test_operations_of_ours_are_written_as_standard_ones_or_known_not_to_be():
+def test_operations_of_ours_have_standard_forms_or_end_in_no_file():
     load_all()
-    ours = {n.removeprefix("Penstock") for n in registered() if n.startswith("Penstock")}
-    ours = {n for n in ours if not n.startswith("Test")}  # those of other tests
-    written = {n.removeprefix("Penstock") for n in (*WRITTEN, "PenstockVectorizedCall")}
+    ours = {n.removeprefix("Penstock"): op for n, op in registered().items() if _is_ours(n)}
+    written = {n for n, op in ours.items() if op.standard_form or op.name == VECTORIZED}
     assert not written & set(LEFT)
-    assert ours - written - set(LEFT) == set(), "write them in penstock.graph.standard_ops"
-    assert (written | set(LEFT)) - ours == set()
+    assert ours.keys() - written - set(LEFT) == set(), "give it a standard_form"
+    assert (written | set(LEFT)) - ours.keys() == set()
 
 
-def _operations_of(function, *signature):
-    """The types of the operations of a traced function's file, and the function read back."""
-    concrete = tf.function(function, input_signature=signature).get_concrete_function()
-    with tf.Graph().as_default() as graph:
-        inputs = [v1.placeholder(s.dtype, s.shape, name=f"in_{i}") for i, s in enumerate(signature)]
-        outputs = tf.nest.flatten(concrete(*inputs))
-        for i, output in enumerate(outputs):
-            tf.identity(output, name=f"out_{i}")
-        message = graph.as_graph_def(add_shapes=True)
-    nodes = [*message.node, *(n for f in message.library.function for n in f.node_def)]
+def _is_ours(name):
+    return name.startswith("Penstock") and not name.startswith("PenstockTest")  # of other tests
 
-    def read(*values):
-        with tf.Graph().as_default(), v1.Session() as session:
-            tf.import_graph_def(message, name="")
-            feed = {f"in_{i}:0": value for i, value in enumerate(values)}
-            return session.run([f"out_{i}:0" for i in range(len(outputs))], feed)
 
-    return {n.op for n in nodes}, read
+def test_what_the_planner_makes_ends_in_no_file():
+    def normalised(x):
+        mean, variance = tf.nn.moments(x, [-1], keepdims=True)
+        y = tf.nn.batch_normalization(x, mean, variance, None, 2.0, 1e-5)
+        scores = tf.matmul(y, y, transpose_b=True) * 0.25
+        return tf.matmul(tf.nn.softmax(scores), y)
+
+    x = tf.random.stateless_normal([4, 128, 32], [1, 2])
+    function = tf.function(normalised, input_signature=[tf.TensorSpec([4, 128, 32])])
+    wanted = normalised(x)
+    np.testing.assert_allclose(function(x), wanted, rtol=1e-4, atol=1e-5)
+    kinds, read = operations_of(normalised, tf.TensorSpec([4, 128, 32]))
+    assert not [k for k in kinds if k.startswith("Penstock")]
+    np.testing.assert_allclose(read(x.numpy())[0], wanted, rtol=1e-4, atol=1e-5)
+    graph = function.get_concrete_function().graph
+    assert not [op.type for op in graph.get_operations() if op.type.startswith("Penstock")]
 
 
 @pytest.mark.parametrize("flags", [{}, {"exclusive": True, "reverse": True}], ids=str)
@@ -137,7 +134,7 @@ def test_gradients_of_running_logarithms_are_written_as_standard_operations(flag
             y = tf.reduce_sum(part * tf.constant([3.0, -2.0, 0.0][: part.shape[1]], dtype))
         return tape.gradient(y, x)
 
-    kinds, read = _operations_of(slopes, tf.TensorSpec([None, 3], dtype))
+    kinds, read = operations_of(slopes, tf.TensorSpec([None, 3], dtype))
     assert "CumulativeLogsumexp" in kinds
     assert not [k for k in kinds if k.startswith("Penstock")]
     x = np.array([[0.1, 0.5, -2.0], [3.0, 1.0, 2.0]], dtype.as_numpy_dtype)
@@ -180,7 +177,7 @@ def test_vectorised_functions_are_written_as_functions_of_rows(function, rows):
     """TensorFlow 2.21 loads such models, and gives the same."""
     given = tf.constant(rows)
     signature = tf.TensorSpec([None, *given.shape[1:]], given.dtype)
-    kinds, read = _operations_of(function, signature)
+    kinds, read = operations_of(function, signature)
     assert "MapDefun" in kinds
     assert not [k for k in kinds if k.startswith("Penstock")]
     for found, wanted in zip(read(rows), tf.nest.flatten(function(given)), strict=True):

@@ -169,7 +169,9 @@ def test_arithmetic_of_variants() -> None:
     total = tf.add_n([matrix(A), matrix(other), matrix(A)])
     np.testing.assert_array_equal(dense(total, tf.float32), 2 * A + other)
     np.testing.assert_array_equal(dense(tf.zeros_like(matrix(A)), tf.float32), 0 * A)
-    at = tf.library.execute("PenstockSparseMatrixAt", (matrix(A), matrix(other)), None)
+    at = tf.library.execute(
+        "PenstockSparseMatrixAt", (matrix(A), matrix(other)), {"type": tf.float32}
+    )
     assert parts(at, 0) == [[0, 2, 2], [0, 1], [0, 2]]
     with pytest.raises(errors.InvalidArgumentError, match="of one shape and dtype"):
         tf.add_n([matrix(A), matrix(A.T)])

@@ -295,3 +295,33 @@ def test_shapes_of_elements():
     assert shape.numpy() == -1
     shape = ops.TensorListElementShape(input_handle=of(X), shape_type=tf.int32)
     assert shape.numpy().tolist() == [2]
+
+
+@pytest.mark.parametrize("traced", [True, False], ids=["traced", "eager"])
+def test_gradients_go_through_lists_of_lists(traced):
+    """An element that is a list of another dtype is no list of a wrong one."""
+
+    def slopes(x):
+        scalar = tf.constant([], tf.int32)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            outer = ops.TensorListReserve(
+                element_shape=scalar, num_elements=2, element_dtype=tf.variant
+            )
+            for i in range(2):
+                rows = ops.TensorListFromTensor(tensor=x * (i + 1.0), element_shape=[2])
+                outer = ops.TensorListSetItem(input_handle=outer, index=i, item=rows)
+            total = 0.0
+            for i in (0, 1, 0):
+                rows = ops.TensorListGetItem(
+                    input_handle=outer, index=i, element_shape=scalar, element_dtype=tf.variant
+                )
+                stacked = ops.TensorListStack(
+                    input_handle=rows, element_shape=[2], element_dtype=tf.float32
+                )
+                total += tf.reduce_sum(stacked**2)
+        return tape.gradient(total, x)
+
+    x = tf.reshape(tf.range(6.0), [3, 2])
+    found = (tf.function(slopes) if traced else slopes)(x)
+    np.testing.assert_allclose(found, [[0, 12], [24, 36], [48, 60]])  # TensorFlow's

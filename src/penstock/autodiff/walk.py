@@ -233,7 +233,10 @@ def _row_adder(part: Any) -> str | None:
     if not isinstance(part, SymbolicTensor) or part.graph is not state.graph:
         return None
     op = part.op
-    if op.type not in ("PenstockStackWrite", "TensorListSetItem"):
+    if (
+        op.type not in ("PenstockStackWrite", "TensorListSetItem")
+        or op.inputs[2].dtype is dt.variant
+    ):
         return None
     return ROW_ADDERS.get((op.type, op.inputs[0].op.type))
 

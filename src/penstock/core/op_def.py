@@ -116,7 +116,7 @@ class OpDef:
         "float_attrs", "gradient_function", "gradient_reason", "gradient_refused",
         "host_checks",
         "host_inputs", "inputs", "name", "numbers", "outputs", "prepared", "shape_rule",
-        "single_inputs", "stateful", "step_input", "text", "type_attrs",
+        "single_inputs", "standard_form", "stateful", "step_input", "text", "type_attrs",
     )  # fmt: skip
 
     inputs: tuple[ArgDef, ...]
@@ -157,6 +157,7 @@ class OpDef:
         self.calls = False  # whether an attribute names a function that the operation runs
         self.effect_rule: Callable[[dict[str, Any]], dict[int, str]] | None = None
         self.host_checks: Callable[..., None] | None = None
+        self.standard_form: Any = None  # penstock.graph.standard_forms: what files have instead
 
     def __getattr__(self, name: str) -> Any:
         if name not in _PARSED:

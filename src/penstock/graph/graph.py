@@ -24,6 +24,7 @@ from penstock.graph.graph_collections import GraphCollections
 from penstock.graph.handles import check_variable_dtypes, handle_dims, set_handle_data
 from penstock.graph.operation import Operation, RefusedShapes
 from penstock.graph.scopes import GraphScopes, as_name, check_node_name, control_inputs
+from penstock.graph.standard_ops import FORMS
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.util import nest
@@ -377,7 +378,7 @@ class Graph(GraphScopes, GraphCollections):
           ValueError: an attribute does not fit a message.
         """
         with self._lock:
-            functions = tuple(self._functions.values())
+            functions = [f for f in self._functions.values() if not f.name.startswith(FORMS)]
             return graph_def.as_graph_def(self, from_version, add_shapes, functions)
 
     def add_function(self, body: Any, overwrite: bool = False) -> None:

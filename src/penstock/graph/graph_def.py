@@ -10,14 +10,19 @@ Entry points: `node_def_of` and `as_graph_def`. Reading is `penstock.graph.impor
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from penstock import proto
 from penstock.graph.attr_values import FunctionName, attr_to_proto
 from penstock.graph.full_types import full_type_of
 from penstock.graph.shape_proto import dims_to_proto
-from penstock.graph.standard_ops import standard
+from penstock.graph.standard_ops import (
+    VECTORIZED,
+    call_of_form,
+    function_of_rows,
+    take_private,
+)
 
 if TYPE_CHECKING:
     from penstock.core.symbolic_tensor import SymbolicTensor
@@ -65,7 +70,7 @@ def node_def_of(op: Operation, add_shapes: bool = False, names: Names | None = N
 
 def input_text(tensor: SymbolicTensor) -> str:
     """A tensor as an input of a NodeDef: the first output goes without a number."""
-    return tensor.op.name if tensor.value_index == 0 else tensor.name
+    return _text_in_graph(tensor.op.name, tensor)
 
 
 def as_graph_def(
@@ -92,9 +97,10 @@ def as_graph_def(
     message = proto.graph_pb2.GraphDef()
     ops = [op for op in graph.get_operations() if op._id > (from_version or 0)]
     bodies, names = functions_of(ops, more)
+    taken = {op.name for op in graph.get_operations()}
+    writer = _NodeWriter(_text_in_graph, taken, names, add_shapes)
     for op in ops:
-        written = node_def_of(op, add_shapes, names)
-        message.node.extend(standard(written, _first_output, [t.dims for t in op._outputs]))
+        message.node.extend(writer.nodes(op, node_def_of(op, add_shapes, names)))
     message.versions.CopyFrom(versions_of(graph))
     if bodies:
         message.versions.min_consumer = max(message.versions.min_consumer, FUNCTIONS_MIN_CONSUMER)
@@ -103,10 +109,9 @@ def as_graph_def(
     return message
 
 
-def _first_output(name: str, output: str) -> str:
-    """How a GraphDef names an operation's only output: as the operation."""
-    del output
-    return name
+def _text_in_graph(name: str, tensor: SymbolicTensor) -> str:
+    """A tensor of the operation `name` as an input of a NodeDef: the first one has no number."""
+    return name if tensor.value_index == 0 else f"{name}:{tensor.value_index}"
 
 
 def versions_of(graph: Graph) -> VersionDef:
@@ -156,6 +161,11 @@ def _named(value: Any, names: Names) -> Any:
 
 def _bodies(ops: Iterable[Operation]) -> Iterator[CallBody]:
     for op in ops:
+        form = _form_of(op)
+        if form is not None and op.op_def.standard_form.in_place:
+            yield from _bodies(form.graph.get_operations())
+        elif form is not None:
+            yield form
         for value in op.attrs.values():
             for item in value if isinstance(value, tuple) else (value,):
                 if is_body(item):
@@ -210,6 +220,77 @@ def _write_argument_attrs(body: CallBody, message: Any) -> None:
             attrs["_user_specified_name"].s = given.encode() if isinstance(given, str) else given
 
 
+class _NodeWriter:
+    """Writes operations as those that every reader has.
+
+    Attributes:
+      text: how inputs name a tensor of an operation of a name.
+      taken: the names of operations.
+      names: those of functions, by their id.
+      add_shapes: whether to add the shapes of outputs.
+    """
+
+    def __init__(
+        self,
+        text: Callable[[str, SymbolicTensor], str],
+        taken: set[str],
+        names: Names,
+        add_shapes: bool,
+    ) -> None:
+        self.text = text
+        self.taken = taken
+        self.names = names
+        self.add_shapes = add_shapes
+
+    def nodes(self, op: Operation, message: NodeDef) -> Iterator[NodeDef]:
+        """The NodeDefs to write for an operation: its own, or others of which one has its name."""
+        form = _form_of(op)
+        if form is not None and op.op_def.standard_form.in_place:
+            yield from self._in_place(form, message)
+        elif form is not None:
+            dtypes = [t.dtype for t in op.inputs], [t.dtype for t in op._outputs]
+            yield call_of_form(message, self.names[id(form)], form.stateful, *dtypes)
+        elif op.type == VECTORIZED:
+            yield function_of_rows(message, [t.dims for t in op._outputs])
+        else:
+            yield message
+
+    def _in_place(self, form: CallBody, message: NodeDef) -> Iterator[NodeDef]:
+        """The operations of a form; the one that gives its result takes the place of `message`."""
+        inputs = list(message.input)
+        texts = {id(t): text for t, text in zip(form.inputs, inputs, strict=False)}
+        last = form.outputs[0].op
+        for op in _needed_by(last):
+            if texts.keys() >= {id(t) for t in op._outputs}:
+                continue  # an input of the form
+            made = node_def_of(op, self.add_shapes, self.names)
+            own = op is last
+            made.name = message.name if own else _free(f"{message.name}/{op.name}", self.taken)
+            made.device = message.device
+            made.input[:] = [texts[id(t)] for t in op.inputs]
+            texts.update((id(t), self.text(made.name, t)) for t in op._outputs)
+            if own:
+                made.input.extend(inputs[len(form.inputs) :])  # those it waits for
+                take_private(made, message)
+            yield from self.nodes(op, made)
+
+
+def _form_of(op: Operation) -> CallBody | None:
+    """What is written in the place of an operation, if not itself."""
+    form = op.op_def.standard_form
+    return None if form is None else form.of(op)
+
+
+def _needed_by(last: Operation) -> list[Operation]:
+    """The operations that one needs, and itself, in the order of their graph."""
+    found, waiting = {last}, [last]
+    while waiting:
+        needed = {t.op for t in waiting.pop().inputs} - found
+        found |= needed
+        waiting.extend(needed)
+    return [op for op in last.graph.get_operations() if op in found]
+
+
 class _BodyWriter:
     """The operations of a body, with names that differ from the arguments'."""
 
@@ -218,6 +299,7 @@ class _BodyWriter:
         placeholders = {id(t.op) for t in body.inputs}
         self.ops = [op for op in body.graph.get_operations() if id(op) not in placeholders]
         taken = set(arguments) | {op.name for op in self.ops}
+        self.taken = taken
         self.names = {id(op): op.name for op in self.ops}
         for op in self.ops:
             if op.name in arguments:
@@ -228,11 +310,11 @@ class _BodyWriter:
         argument = self.arguments.get(id(tensor))
         if argument is not None:
             return argument
-        output, index = _output_of(tensor)
-        return f"{self.names[id(tensor.op)]}:{output}:{index}"
+        return _text_in_function(self.names[id(tensor.op)], tensor)
 
     def write(self, messages: Any, names: Names, add_shapes: bool) -> None:
         """Appends the operations."""
+        writer = _NodeWriter(_text_in_function, self.taken, names, add_shapes)
         for op in self.ops:
             message = node_def_of(op, add_shapes, names)
             message.name = self.names[id(op)]
@@ -240,8 +322,18 @@ class _BodyWriter:
             message.input.extend(self.reference(tensor) for tensor in op.inputs)
             waits = (c for c in op._control_inputs if id(c) in self.names)
             message.input.extend(sorted(f"^{self.names[id(c)]}" for c in waits))
-            shapes = [t.dims for t in op._outputs]
-            messages.extend(standard(message, "{}:{}:0".format, shapes))
+            messages.extend(writer.nodes(op, message))
+
+
+def _text_in_function(name: str, tensor: SymbolicTensor) -> str:
+    """A tensor of the operation `name` as functions write it: `operation:output:index`."""
+    form = _form_of(tensor.op)
+    if form is None:
+        output, index = _output_of(tensor)
+        return f"{name}:{output}:{index}"
+    if tensor.op.op_def.standard_form.in_place:
+        return _text_in_function(name, form.outputs[tensor.value_index])
+    return f"{name}:output:{tensor.value_index}"  # of a call
 
 
 def _output_of(tensor: SymbolicTensor) -> tuple[str, int]:

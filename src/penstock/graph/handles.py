@@ -79,8 +79,11 @@ def _element_dtype(op: Operation) -> dt.DType | None:
 
 
 def _check_list_dtype(op: OpDef, tensors: Sequence[Tensor], wanted: Any) -> None:
-    """Refuses to take a list of tensors for one of another dtype."""
-    for tensor in tensors:
+    """Refuses to take a list of tensors for one of another dtype; elements may be lists, too."""
+    elements = {i for i, arg in enumerate(op.inputs) if arg.type_attr == "element_dtype"}
+    for number, tensor in enumerate(tensors):
+        if number in elements:
+            continue
         data = getattr(tensor, "_handle_data", None) if tensor.dtype is dt.variant else None
         if data.__class__ is tuple and data[0] not in (None, wanted):
             raise ValueError(

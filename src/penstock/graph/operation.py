@@ -37,9 +37,11 @@ class Operation:
     __slots__ = (
         "__dict__",  # programs hang things of their own on operations
         "__weakref__", "_control_inputs", "_device", "_id", "_inputs", "_outputs", "attrs",
-        "frames", "graph", "input_counts", "name", "op_def", "original_name",
+        "form", "frames", "graph", "input_counts", "name", "op_def", "original_name",
         "refused",
     )  # fmt: skip
+
+    form: Any  # what files have instead, where that was asked for: see StandardForm.of
 
     def __init__(
         self,

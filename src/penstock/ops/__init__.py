@@ -194,6 +194,7 @@ FAMILIES = (
     "tensor_array_v3",
     "tensor_list_joins",
     "tensor_list_stacks",
+    "tensor_list_sums",
     "tensor_lists",
     "tensor_maps",
     "text_format",

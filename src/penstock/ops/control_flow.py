@@ -8,12 +8,15 @@ the runtime, its gradients to `penstock.autodiff`.
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from penstock.core.execute import execute
 from penstock.core.kernels import compiled_kernel, host_kernel
 from penstock.core.lazy import jax, jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.graph.func_graph import bodies_of
+from penstock.graph.standard_forms import standard_form
 from penstock.types.dims import Dims, union
 from penstock.types.dtypes import DType, int32
 
@@ -159,7 +162,7 @@ FOR = define_op(
 FOR.calls = True
 FOR.effect_rule = effects_after(2, 3)  # the body's first input is the number of the round
 
-# ---- what loops keep for their gradients ------------------------------------------------------
+# ---- what loops keep for their gradients: files have gathers and scatters for it ----------------
 
 STACK_WRITE = define_op(
     "PenstockStackWrite(stack: T, index: int32, value: T; T: type) -> output: T",
@@ -180,6 +183,17 @@ def _write_compiled(stack: Array, index: Array, value: Array) -> Array:
     if not stack.shape[0]:
         return stack  # in a loop without rounds
     return jax.lax.dynamic_update_index_in_dim(stack, value, index, 0)
+
+
+def _as_rows(index: Any, value: Any) -> tuple[Any, Any]:
+    """A place and a value as those of one row, as scatters take them."""
+    place = execute("Reshape", (index, np.array([1, 1], np.int32)))
+    return place, execute("ExpandDims", (value, np.int32(0)))
+
+
+@standard_form(STACK_WRITE, in_place=True)
+def _write_in_files(stack: Any, index: Any, value: Any) -> Any:
+    return execute("TensorScatterUpdate", (stack, *_as_rows(index, value)))
 
 
 @STACK_WRITE.gradient
@@ -207,6 +221,11 @@ def _read_compiled(stack: Array, index: Array) -> Array:
     if not stack.shape[0]:
         return jnp.zeros(stack.shape[1:], stack.dtype)  # in a loop without rounds
     return jax.lax.dynamic_index_in_dim(stack, index, 0, keepdims=False)
+
+
+@standard_form(STACK_READ, in_place=True)
+def _read_in_files(stack: Any, index: Any) -> Any:
+    return execute("GatherV2", (stack, index, np.int32(0)))
 
 
 @STACK_READ.gradient
@@ -238,6 +257,11 @@ def _add_compiled(stack: Array, index: Array, value: Array) -> Array:
         return stack
     row = jax.lax.dynamic_index_in_dim(stack, index, 0, keepdims=False)
     return jax.lax.dynamic_update_index_in_dim(stack, row + value, index, 0)
+
+
+@standard_form(STACK_ADD, in_place=True)
+def _add_in_files(stack: Any, index: Any, value: Any) -> Any:
+    return execute("TensorScatterAdd", (stack, *_as_rows(index, value)))
 
 
 @STACK_ADD.gradient

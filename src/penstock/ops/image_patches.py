@@ -12,13 +12,16 @@ from penstock.core.kernels import host_kernel, kernel
 from penstock.core.lazy import lax
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
+from penstock.graph.standard_forms import standard_form
 from penstock.ops.array_basics import reshape
 from penstock.ops.array_basics import shape as shape_of
+from penstock.ops.array_order import transpose
 from penstock.ops.array_pad import pad
 from penstock.ops.composing import scope
 from penstock.ops.image_windows import int32_vector
 from penstock.ops.math_arithmetic import add, subtract
 from penstock.ops.math_cast import abs as absolute
+from penstock.ops.math_range import range as range_of
 from penstock.ops.math_reduce import reduce_sum
 from penstock.ops.nn_conv_ops import depthwise_conv2d
 from penstock.types.dims import Dims
@@ -171,6 +174,19 @@ def _added_up(
             edges[across] = first, size - first - (count - 1) * stride - 1, stride - 1
             total += lax.pad(part, np.zeros((), part.dtype), edges)
     return total
+
+
+@standard_form(PATCHES_GRAD)
+def _extract_grad_in_files(
+    grad: Any, image_shape: Any, *, ksizes: Any, strides: Any, rates: Any, padding: Any
+) -> Any:
+    batch, height, width, channels = (image_shape[i] for i in range(4))
+    numbers = reshape(range_of(1, height * width + 1), [1, height, width, 1])
+    attrs = {"ksizes": ksizes, "strides": strides, "rates": rates, "padding": padding}
+    pixels = reshape(execute(PATCHES, (numbers,), attrs), [-1])  # 0 outside of the image
+    rows = transpose(reshape(grad, [batch, shape_of(pixels)[0], channels]), [1, 0, 2])
+    sums = execute("UnsortedSegmentSum", (rows, pixels, height * width + 1))[1:]
+    return reshape(transpose(sums, [1, 0, 2]), image_shape)
 
 
 def _patch_attrs(op: Any) -> dict[str, Any]:

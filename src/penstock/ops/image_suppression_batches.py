@@ -9,6 +9,9 @@ from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import host_kernel
 from penstock.core.shapes import ShapeContext
+from penstock.graph.standard_forms import standard_form
+from penstock.ops.array_basics import shape as shape_of
+from penstock.ops.array_select import where
 from penstock.ops.composing import named
 from penstock.ops.image_selection import taken_plainly
 from penstock.ops.image_suppression import (
@@ -18,6 +21,8 @@ from penstock.ops.image_suppression import (
     suppression,
     suppression_inputs,
 )
+from penstock.ops.math_range import range as range_of
+from penstock.ops.standard_loops import loop_of_rows
 from penstock.ops.string_arrays import HOST
 from penstock.types import dims as d
 from penstock.types import dtypes as dt
@@ -56,6 +61,27 @@ def _of_batches(
         found = there[taken_plainly(boxes[i, there], scores[i, there], most, limit, least)[0]]
         indices[i, : len(found)], counts[i] = found, len(found)
     return indices, counts
+
+
+@standard_form(BATCHES)
+def _of_batches_in_files(boxes: Any, scores: Any, most: Any, limit: Any, least: Any) -> Any:
+    there = execute("Any", (execute("Greater", (boxes, np.float32(0))), np.array([2], np.int32)))
+    scores = where(there, scores, np.float32(-np.inf))  # the others are padding: less than any
+    below = execute("NextAfter", (limit, np.float32(-1)))
+    allowed = where(execute("Greater", (limit, np.float32(0))), below, np.float32(0))
+    allowed = execute("Minimum", (allowed, np.float32(1)))
+
+    def step(number: Any) -> Any:
+        given = boxes[number], scores[number], most, allowed, least
+        found = execute("NonMaxSuppressionV4", given, {"pad_to_max_output_size": True})
+        return number, [], found
+
+    kinds = [(dt.int32, execute("Reshape", (most, [1]))), (dt.int32, np.zeros(0, np.int32))]
+    places, counts = loop_of_rows(shape_of(boxes)[0], step, [], kinds)[1]
+    # All boxes overlap where less than nothing in common is enough.
+    one = execute("Minimum", (counts, np.int32(1)))
+    counts = where(execute("Less", (limit, np.float32(0))), one, counts)
+    return where(range_of(most)[None] < counts[:, None], places, np.int32(0)), counts
 
 
 def _combined_shape(c: ShapeContext) -> list[Dims]:

@@ -11,6 +11,7 @@ from penstock.core.lazy import lax
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
+from penstock.graph.standard_forms import standard_form
 from penstock.ops.factories import is_variable
 from penstock.ops.math_arithmetic import conjugate, multiply
 from penstock.ops.math_cast import cast
@@ -306,8 +307,7 @@ def _cumulative_logsumexp_gradient(op: Any, grad: Any) -> list[Any]:
 
 
 # Of the gradient of CumulativeLogsumexp; an operation of its own because its sums go over
-# logarithms, which have no slope at weights of 0, while the sums are linear in the weights. What is
-# written to files are standard operations in its place: see `penstock.graph.standard_ops`.
+# logarithms, which have no slope at weights of 0, while the sums are linear in the weights.
 WEIGHED_EXPONENTIALS = define_op(
     "PenstockWeighedExponentials(x: T, shift: T, weights: T, axis: Tidx; exclusive: bool = False, "
     "reverse: bool = False, T: {bfloat16, half, float, double}, Tidx: {int32, int64} = int32) -> "
@@ -340,6 +340,23 @@ def _weighed_exponentials(
         return xp.exp(sums + x)
 
     return (running(weights) - running(-weights)).astype(kind)
+
+
+@standard_form(WEIGHED_EXPONENTIALS, in_place=True)
+def _weighed_exponentials_in_files(
+    x: Any, shift: Any, weights: Any, axis: Any, *, exclusive: bool, reverse: bool, T: DType
+) -> Any:
+    lowest, zero, one = (np.array(n, T.numpy_dtype) for n in (T.min, 0, 1))
+    flags = {"exclusive": exclusive, "reverse": reverse}
+
+    def running(part: Any) -> Any:
+        usable = execute("Greater", (part, zero))
+        logs = execute("Log", (execute("SelectV2", (usable, part, one)),))
+        logs = execute("SelectV2", (usable, logs, lowest))
+        sums = execute(CUMULATIVE_LOGSUMEXP, (execute("Sub", (logs, shift)), axis), flags)
+        return execute("Exp", (execute("AddV2", (sums, x)),))
+
+    return execute("Sub", (running(weights), running(execute("Neg", (weights,)))))
 
 
 @WEIGHED_EXPONENTIALS.gradient

@@ -17,6 +17,8 @@ from penstock.core.kernels import KernelContext, host_kernel, kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
+from penstock.graph.standard_forms import standard_form
+from penstock.ops import nn_ctc_forms
 from penstock.ops.array_join import concat
 from penstock.ops.array_order import transpose
 from penstock.ops.array_select import where
@@ -227,6 +229,9 @@ def _dense_loss(
     return alignments(xp, *given) if found is None else found
 
 
+standard_form(DENSE_LOSS)(nn_ctc_forms.loss)
+
+
 @DENSE_LOSS.gradient
 def _dense_loss_gradient(op: Any, grad_loss: Any, grad_gradient: Any) -> list[Any]:
     del grad_gradient
@@ -399,6 +404,7 @@ UNIQUE_LABELS = define_op(
     shape=lambda c: [c.rank(0, 2), c.shape(0)],
     doc="The distinct entries of each row, and where each entry is among them.",
 ).not_differentiable("the results are integers")
+standard_form(UNIQUE_LABELS)(nn_ctc_forms.unique_by_row)
 
 
 @host_kernel(UNIQUE_LABELS, limit=_HOST)
@@ -439,13 +445,14 @@ COLLAPSE = define_op(
     shape=lambda c: [(c.rank(0, 2)[0], None), c.rank(1, 1)],
     doc="The labels of each row with repetitions merged.",
 ).not_differentiable("the results are labels")
+standard_form(COLLAPSE)(nn_ctc_forms.collapse_repeated)
 
 
 @host_kernel(COLLAPSE, limit=_HOST)
 def _collapse(labels: Array, seq_length: Array) -> tuple[Array, Array]:
     rows = []
     for row, length in zip(labels, seq_length.tolist(), strict=True):
-        kept = row[:length]
+        kept = row[: max(length, 0)]
         first = np.ones(len(kept), bool)
         first[1:] = kept[1:] != kept[:-1]
         rows.append(kept[first])

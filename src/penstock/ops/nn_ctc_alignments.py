@@ -26,7 +26,7 @@ def _scan(xp: Any, step: Callable[[Any, Any], Any], first: Any, rows: Any) -> An
     for i in range(len(rows[0])):
         state = step(state, [r[i] for r in rows])
         found.append(state)
-    return np.stack(found)
+    return np.stack(found) if found else np.zeros((0, *first.shape), first.dtype)
 
 
 def _shifted(xp: Any, x: Array, by: int) -> Array:

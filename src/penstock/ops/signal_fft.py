@@ -16,6 +16,8 @@ from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.tensor import Tensor
+from penstock.graph.standard_forms import standard_form
+from penstock.ops import signal_fft_forms
 from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.composing import scope
 from penstock.ops.factories import is_variable
@@ -189,7 +191,7 @@ def _define_real(name: str, count: int) -> OpDef:
     @op.gradient
     def gradient(op: Any, grad: Any) -> list[Any]:
         x, lengths = op.inputs
-        return [real_gradient(grad, x, lengths, list(_inner(count))), None]
+        return [real_gradient(grad, x, lengths, _inner(count)), None]
 
     return op
 
@@ -225,7 +227,7 @@ def _define_inverse_real(name: str, count: int) -> OpDef:
     @op.gradient
     def gradient(op: Any, grad: Any) -> list[Any]:
         x, lengths = op.inputs
-        return [inverse_real_gradient(grad, x, lengths, list(_inner(count))), None]
+        return [inverse_real_gradient(grad, x, lengths, _inner(count)), None]
 
     return op
 
@@ -236,6 +238,11 @@ RFFT3D = _define_real("RFFT3D", 3)
 IRFFT = _define_inverse_real("IRFFT", 1)
 IRFFT2D = _define_inverse_real("IRFFT2D", 2)
 IRFFT3D = _define_inverse_real("IRFFT3D", 3)
+
+
+for _op in (RFFT, RFFT2D, RFFT3D, IRFFT, IRFFT2D, IRFFT3D):
+    _attach = standard_form(_op, in_place=True, when=signal_fft_forms.may_be_short)
+    _attach(signal_fft_forms.transform_filled_up(_op.name))
 
 
 # ---- gradients of the real ones: operations of ours, whose own gradients are the transforms
@@ -264,10 +271,14 @@ def _run_real_gradient(
     return resized(xp, waves.real, dims).astype(Treal.numpy_dtype)
 
 
+standard_form(REAL_GRADIENT)(signal_fft_forms.real_gradient)
+
+
 @REAL_GRADIENT.gradient
 def _real_gradient_gradient(op: Any, grad: Any) -> list[Any]:
+    _, _, lengths, axes = op.inputs
     attrs = {"Tcomplex": op.inputs[0].dtype}
-    return [execute("RFFTND", (grad, op.inputs[2], op.inputs[3]), attrs), None, None, None]
+    return [signal_fft_forms.transform("RFFT", grad, lengths, axes, attrs), None, None, None]
 
 
 def plain_numbers(lengths: Array, axes: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -284,18 +295,8 @@ def resized(xp: Any, x: Array, dims: Sequence[int]) -> Array:
 
 def real_gradient(grad: Any, x: Any, lengths: Any, axes: Any) -> Any:
     """The gradient of a transform of real signals with respect to the signals `x`."""
-    axes = _from_the_front(axes, x)
     attrs = {"Treal": x.dtype}
     return execute(REAL_GRADIENT, (grad, shape_of(x), lengths, axes), attrs)
-
-
-def _from_the_front(axes: Any, x: Any) -> Any:
-    """Axes as the transforms over any axes take them."""
-    if isinstance(axes, Tensor):
-        return axes
-    if x.dims is not None:
-        return np.array([a % len(x.dims) for a in axes], np.int32)
-    return execute("AddV2", (execute("Rank", (x,)), np.array(axes, np.int32)))
 
 
 INVERSE_GRADIENT = define_op(
@@ -327,16 +328,18 @@ def _run_inverse_gradient(
     return resized(xp, spectrum, dims)
 
 
+standard_form(INVERSE_GRADIENT)(signal_fft_forms.inverse_real_gradient)
+
+
 @INVERSE_GRADIENT.gradient
 def _inverse_gradient_gradient(op: Any, grad: Any) -> list[Any]:
     _, _, lengths, axes = op.inputs
     attrs = {"Treal": op.inputs[0].dtype}
-    return [execute("IRFFTND", (grad, lengths, axes), attrs), None, None, None]
+    return [signal_fft_forms.transform("IRFFT", grad, lengths, axes, attrs), None, None, None]
 
 
 def inverse_real_gradient(grad: Any, x: Any, lengths: Any, axes: Any) -> Any:
     """The gradient of a transform back to real signals with respect to the spectrum `x`."""
-    axes = _from_the_front(axes, x)
     attrs = {"Tcomplex": x.dtype}
     return execute(INVERSE_GRADIENT, (grad, shape_of(x), lengths, axes), attrs)
 

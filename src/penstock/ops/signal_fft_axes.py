@@ -25,8 +25,8 @@ from penstock.ops.signal_fft import (
     plain_numbers,
     real_gradient,
     real_input,
-    resized,
 )
+from penstock.ops.signal_fft_forms import resized_to
 from penstock.types import dtypes as dt
 from penstock.types.dims import Dims
 from penstock.types.dtypes import DType
@@ -139,31 +139,13 @@ IRFFTND = _define_nd(
     "Real signals from half of their Fourier transform over any axes.",
 )
 
-RESIZE = define_op(
-    "PenstockResizeAxes(input: T, shape: int32; T: {complex64, complex128, float, double}) -> "
-    "output: T",
-    shape=lambda c: c.shape_value(1),
-    host_inputs=("shape",),
-    doc="The input cut, or filled up with zeros, to a shape.",
-)
-
-
-@kernel(RESIZE)
-def _resize(xp: Any, x: Array, shape: Array) -> Array:
-    return resized(xp, x, tuple(int(n) for n in shape))
-
-
-@RESIZE.gradient
-def _resize_gradient(op: Any, grad: Any) -> list[Any]:
-    return [execute(RESIZE, (grad, shape_of(op.inputs[0]))), None]
-
 
 def _complex_nd_gradient(op: Any, grad: Any, inverse: bool) -> list[Any]:
     x, lengths, axes = op.inputs
     size = cast(reduce_prod(cast(lengths, dt.float64)), dt.float64)
     back = execute(FFTND if inverse else IFFTND, (grad, lengths, axes))
     scaled = multiply(back, cast(1.0 / size if inverse else size, grad.dtype))
-    return [execute(RESIZE, (scaled, shape_of(x))), None, None]
+    return [resized_to(scaled, shape_of(x)), None, None]
 
 
 @FFTND.gradient

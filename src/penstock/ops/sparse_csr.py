@@ -15,6 +15,7 @@ from penstock.core.kernels import host_kernel
 from penstock.core.lazy_module import LazyModule
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.graph.standard_forms import standard_form
 from penstock.ops.sparse_common import Array, add_rows, invalid
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -201,15 +202,15 @@ def _at_shape(c: ShapeContext) -> Dims:
 
 
 AT: OpDef = define_op(
-    "PenstockSparseMatrixAt(matrix: variant, places: variant) -> output: variant",
+    f"PenstockSparseMatrixAt(matrix: variant, places: variant; type: {NUMBERS}) -> output: variant",
     shape=_at_shape,
     doc="The values of a sparse matrix at the places of another one; zeros where it has none.",
 )
 
 
 @host_kernel(AT, limit=HOST)
-def _at(matrix: Any, places: Any) -> CsrMatrix:
-    source, wanted = held(matrix), held(places)
+def _at(matrix: Any, places: Any, *, type: DType) -> CsrMatrix:
+    source, wanted = held(matrix, type, "matrix"), held(places)
     if source.dims != wanted.dims:
         raise invalid(
             f"expected matrices of one shape, got {d.text(source.dims)} and {d.text(wanted.dims)}."
@@ -219,9 +220,34 @@ def _at(matrix: Any, places: Any) -> CsrMatrix:
 
 @AT.gradient
 def _at_gradient(op: Any, grad: Any) -> list[Any]:
-    return [at_places_of(grad, op.inputs[0]), None]
+    return [at_places_of(grad, op.inputs[0], op.get_attr("type")), None]
 
 
-def at_places_of(matrix: Any, places: Any) -> Any:
+@standard_form(AT, in_place=True)
+def _at_in_files(matrix: Any, places: Any, *, type: DType) -> Any:
+    kept = (
+        execute("CSRSparseMatrixToSparseTensor", (x,), {"type": type}) for x in (matrix, places)
+    )
+    source, (wanted, _, sizes) = kept
+    ordered, values = execute("SparseReorder", source)
+    known, slots = execute("Unique", (_keys(ordered, sizes),))
+    count = execute("Size", (known,))
+    summed = execute("UnsortedSegmentSum", (values, slots, count + 1))  # the last one is 0
+    known = execute("ConcatV2", ([known, np.array([np.iinfo(np.int64).max])], np.int32(0)))
+    asked = _keys(wanted, sizes)
+    found = execute("LowerBound", (known[None], asked[None]))[0]
+    here = execute("Equal", (execute("GatherV2", (known, found, np.int32(0))), asked))
+    at = execute("SelectV2", (here, found, count))
+    values = execute("GatherV2", (summed, at, np.int32(0)))
+    return execute("SparseTensorToCSRSparseMatrix", (wanted, values, sizes))
+
+
+def _keys(places: Any, sizes: Any) -> Any:
+    """A number for each place, in row-major order: int64[N]."""
+    steps = execute("Cumprod", (sizes, np.int32(0)), {"exclusive": True, "reverse": True})
+    return execute("Sum", (execute("Mul", (places, steps)), np.int32(1)))
+
+
+def at_places_of(matrix: Any, places: Any, dtype: DType) -> Any:
     """The values of a matrix at the places of another one; what gradients are given by."""
-    return execute(AT, (matrix, places))
+    return execute(AT, (matrix, places), {"type": dtype})

@@ -83,7 +83,7 @@ def _factor(matrix: CsrMatrix, transpose: bool, adjoint: bool) -> CsrMatrix:
 @TRANSPOSE.gradient
 def _transpose_gradient(op: Any, grad: Any) -> Any:
     attrs = {"conjugate": op.get_attr("conjugate"), "type": op.get_attr("type")}
-    return at_places_of(execute(TRANSPOSE, (grad,), attrs), op.inputs[0])
+    return at_places_of(execute(TRANSPOSE, (grad,), attrs), op.inputs[0], attrs["type"])
 
 
 # ---- products
@@ -251,7 +251,7 @@ def _product_gradient(op: Any, grad: Any) -> list[Any]:
     for i, (turn, conj) in enumerate(turns):
         if turn:
             found[i] = execute(TRANSPOSE, (found[i],), {"conjugate": conj, **attrs})
-    return [at_places_of(g, x) for g, x in zip(found, op.inputs, strict=True)]
+    return [at_places_of(g, x, attrs["type"]) for g, x in zip(found, op.inputs, strict=True)]
 
 
 # ---- sums and multiples
@@ -280,7 +280,7 @@ def _sum(a: Any, b: Any, alpha: Array, beta: Array, *, T: DType) -> CsrMatrix:
 def _sum_gradient(op: Any, grad: Any) -> list[Any]:
     by_matrix, by_number = [], []
     for matrix, factor in zip(op.inputs[:2], op.inputs[2:], strict=True):
-        mine = at_places_of(grad, matrix)
+        mine = at_places_of(grad, matrix, op.get_attr("T"))
         by_matrix.append(execute(MULTIPLE, (mine, conjugate(factor))))
         by_number.append(_dot(matrix, mine, factor.dtype))
     return [*by_matrix, *by_number]

@@ -290,7 +290,7 @@ def _push_back(input_handle: Any, tensor: Array, *, element_dtype: DType) -> Any
 
 @compiled_kernel(PUSH_BACK, types=ELEMENTS)
 def _push_back_compiled(ctx: TraceContext, input_handle: Any, tensor: Array) -> Any:
-    held = _fitting(ctx, stacked_of(ctx, input_handle), tensor)
+    held = fitting(ctx, stacked_of(ctx, input_handle), tensor)
     length = held.length
     if isinstance(length, int) and length == held.capacity and not held.roomy:
         rows = jnp.concatenate([held.rows, jnp.asarray(tensor)[None]])
@@ -301,7 +301,7 @@ def _push_back_compiled(ctx: TraceContext, input_handle: Any, tensor: Array) -> 
     return held.having(rows=rows, length=length + 1)
 
 
-def _fitting(ctx: TraceContext, held: StackedList, item: Array) -> StackedList:
+def fitting(ctx: TraceContext, held: StackedList, item: Array) -> StackedList:
     """The list with rows of the shape of `item`."""
     if not d.compatible(held.dims, item.shape):
         raise NotStatic(ctx.op_key, "an element has another shape than the list takes")
@@ -405,7 +405,7 @@ def _set_item_compiled(
     ctx: TraceContext, input_handle: Any, index: Any, item: Any, *,
     resize_if_index_out_of_bounds: bool,
 ) -> Any:  # fmt: skip
-    held = _fitting(ctx, stacked_of(ctx, input_handle), item)
+    held = fitting(ctx, stacked_of(ctx, input_handle), item)
     if resize_if_index_out_of_bounds:
         held = _grown(ctx, held, index)
     else:
@@ -489,39 +489,6 @@ def like(handle: Any, dtype: DType) -> Any:
     """A list of the length of another one, with elements that are not set."""
     shape = execute(ELEMENT_SHAPE, (handle,), {"shape_type": dt.int32})
     return execute(RESERVE, (shape, execute(LENGTH, (handle,))), {"element_dtype": dtype})
-
-
-# Gradients of single elements add to a gradient of the list without making a list each.
-ADD_ITEM = define_op(
-    "PenstockTensorListAddItem(input_handle: variant, index: int32, item: element_dtype; "
-    "element_dtype: type) -> output_handle: variant",
-    shape=scalar_input(1),
-    doc="The list with something added to the element at an index.",
-)
-
-
-@host_kernel(ADD_ITEM, limit=LARGE)
-def _add_item(input_handle: Any, index: Array, item: Array, *, element_dtype: DType) -> Any:
-    held = list_of(input_handle, element_dtype)
-    old = held[int(index)]
-    return held.with_item(int(index), item if old is None else old + item)
-
-
-@compiled_kernel(ADD_ITEM, types=ELEMENTS)
-def _add_item_compiled(ctx: TraceContext, input_handle: Any, index: Any, item: Any) -> Any:
-    held = _fitting(ctx, stacked_of(ctx, input_handle), item)
-    if held.capacity == 0:
-        return held
-    at = int(index) if isinstance(index, np.ndarray) else index
-    old = jax.lax.dynamic_index_in_dim(held.rows, at, 0, keepdims=False)
-    return held.having(rows=jax.lax.dynamic_update_index_in_dim(held.rows, old + item, at, 0))
-
-
-@ADD_ITEM.gradient
-def _add_item_gradient(op: Any, grad: Any) -> list[Any]:
-    attrs = {"element_dtype": op.get_attr("element_dtype")}
-    dims = shape_input(op.inputs[2].dims)
-    return [grad, None, execute(GET_ITEM, (grad, op.inputs[1], dims), attrs)]
 
 
 # ---- the size of a list ------------------------------------------------------------------------
