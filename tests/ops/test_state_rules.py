@@ -221,7 +221,9 @@ def test_constant_rows_of_functions_that_must_compile(name):
 
     @tf.function(jit_compile=True)
     def step():
-        getattr(tf.raw_ops, op.name)(**{n: v.handle for n, v in variables.items()}, **values, **attrs)
+        getattr(tf.raw_ops, op.name)(
+            **{n: v.handle for n, v in variables.items()}, **values, **attrs
+        )
 
     step()
     for slot, value in expected(name, slots, values, attrs, rows).items():
