@@ -116,7 +116,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
 
     Args:
       input: any tensor; a scalar counts as a vector of one element.
-      repeats: an integer scalar, or a vector with one entry for each slice; negative ones count as 0.
+      repeats: an integer scalar, or a vector with one entry for each slice; less than 0 is 0.
       axis: the axis, a Python integer; the flattened input by default.
       name: the name in a graph.
 
