@@ -19,6 +19,7 @@ from penstock.core.kernels import register_kernel
 from penstock.core.lazy import jnp, lax
 from penstock.core.lazy_module import LazyModule
 from penstock.core.op_def import OpDef, define_op
+from penstock.ops.composing import composed
 from penstock.ops.factories import binary, binary_function, unary, unary_function
 from penstock.ops.math_arithmetic import (
     FLOATS,
@@ -467,6 +468,7 @@ def _betainc_gradient(op: Any, grad: Any) -> list[Any]:
     return [None, None, sum_like(multiply(grad, exp(subtract(logs, beta))), x, op.outputs[0])]
 
 
+@composed("lbeta", result="sub")
 def lbeta(x: Any, name: str | None = None) -> Any:
     """Returns the logarithm of the absolute value of the beta function along the last axis.
 
