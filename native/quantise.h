@@ -27,13 +27,12 @@ struct Levels {
         least(s[7]), most(s[8]), none(s[9]) {}
 };
 
-// The same steps as NumPy's and XLA's (ops/quant_levels.py); what is below a half with it makes no 1.
+// The same steps as NumPy's and XLA's (ops/quant_levels.py); away from zero, what is below a half makes no 1.
 template <Rounding kRounding>
 inline float rounded_as(float x) {
   if constexpr (kRounding == kHalfToEven) return std::rint(x);
   if constexpr (kRounding == kHalfAway) return std::trunc(x + std::copysign(0.49999997f, x)) + 0.0f;
-  const float below = std::floor(x);
-  return below + (x - below >= 0.5f ? 1.0f : 0.0f);
+  return std::floor(x + 0.5f);
 }
 
 template <Rounding kRounding, typename Whole>

@@ -340,7 +340,8 @@ PENSTOCK_INLINE void powers_from(double x, double q, double* powers) {
 }
 
 // The sum of (q + k)^-x over k from 0, by Euler and Maclaurin; NaN for x < 1 or where a negative
-// number would be raised to a power that is not whole, infinite at poles.
+// number would be raised to a power that is not whole. At poles it is infinite where it has the
+// same sign on both sides, for even x, else NaN.
 template <bool EXACT>
 PENSTOCK_INLINE double zeta(double x, double q) {
   constexpr double SHARES[] = {  // Bernoulli's numbers over factorials
@@ -349,7 +350,8 @@ PENSTOCK_INLINE double zeta(double x, double q) {
       43867.0 / 5109094217170944000, -174611.0 / 802857662698291200000.0};
   if (x == 1) return INFINITE;
   if (!(x > 1)) return NOT_A_NUMBER;
-  if (q <= 0 && q == std::floor(q)) return INFINITE;
+  if (q <= 0 && q == std::floor(q))
+    return std::fmod(x, 2) == 0 || x == INFINITE ? INFINITE : NOT_A_NUMBER;
   if (!(q > 0) && !(x == std::floor(x) && q > -1000)) return NOT_A_NUMBER;
   double total = 0;
   for (; q <= 0; ++q) total += std::pow(q, -x);

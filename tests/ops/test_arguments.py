@@ -81,6 +81,29 @@ def test_repeat_takes_integers_of_one_axis() -> None:
         assert tf.repeat(3.0, 2, axis).numpy().tolist() == [3.0, 3.0]
 
 
+@pytest.mark.parametrize("axis", [0, 1, None])
+@pytest.mark.parametrize("shape", [[None, None], [2, None], None])
+@pytest.mark.parametrize("times", [[None], None])
+def test_repeats_of_sizes_that_are_known_late(axis: Any, shape: Any, times: Any) -> None:
+    x, size = np.arange(6).reshape(2, 3), {0: 2, 1: 3, None: 6}[axis]
+    f = tf.function(
+        lambda x, r: tf.repeat(x, r, axis=axis),
+        input_signature=[tf.TensorSpec(shape, tf.int64), tf.TensorSpec(times, tf.int32)],
+    )
+    for given in ([2], list(range(size))):
+        np.testing.assert_array_equal(f(x, np.int32(given)), np.repeat(x, given, axis))
+    for wrong in ([], [1] * (size - 1), [1] * (size + 1)):
+        if len(wrong) != 1:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="Incompatible shapes"):
+                f(x, np.int32(wrong))
+
+
+def test_negative_repeats_count_as_none() -> None:
+    for repeats in ([3, -1, 2], [-1, -1, -1]):
+        want = np.repeat([1, 2, 3], np.maximum(repeats, 0))
+        np.testing.assert_array_equal(tf.repeat([1, 2, 3], repeats), want)
+
+
 @pytest.mark.parametrize("axis", [np.int64(1), 1.0, np.array([1]), [1], [0, 1]])
 def test_argmax_takes_a_python_integer_or_an_integer_tensor(axis: Any) -> None:
     """TensorFlow's `argmin` leaves it to the operation."""

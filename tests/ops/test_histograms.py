@@ -38,3 +38,29 @@ def test_bins_that_a_tensor_counts_are_at_least_one(make):
         for few in (0, -1):
             with pytest.raises(tf.errors.InvalidArgumentError, match=f"nbins > 0, got.*{few}"):
                 run(make(np.int32(few)))
+
+
+def test_bins_of_empty_ranges_and_infinities() -> None:
+    """What lies outside is in the first or last bin, where the bins have no width, too."""
+    values = np.float32([-1, 0, 2, 3, np.inf, -np.inf])
+    for limits, wanted in (([1.0, 1.0], [0, 0, 4, 4, 4, 0]), ([0.0, 5.0], [0, 0, 2, 3, 4, 0])):
+        bins = tf.histogram_fixed_width_bins(values, limits, 5)
+        assert bins.numpy().tolist() == wanted
+        traced = tf.function(tf.histogram_fixed_width_bins)(values, tf.constant(limits), 5)
+        assert traced.numpy().tolist() == wanted
+
+
+def test_one_bin_takes_all() -> None:
+    values = np.float32([-1, np.nan, np.inf])
+    assert tf.histogram_fixed_width(values, [0.0, 5.0], 1).numpy().tolist() == [3]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must not contain NaN"):
+        tf.histogram_fixed_width(values, [0.0, 5.0], 2)
+
+
+@pytest.mark.parametrize("dtype", [tf.qint8, tf.quint8, tf.qint16, tf.quint16, tf.qint32])
+def test_zeros_of_quantised_numbers(dtype: Any) -> None:
+    x = tf.constant([1, 2, 0, 0], dtype)
+    for run in (lambda f: f, tf.function):
+        assert int(run(tf.math.count_nonzero)(x)) == 2
+        assert float(run(tf.math.zero_fraction)(x)) == 0.5
+    assert tf.math.real(x) is x

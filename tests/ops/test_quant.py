@@ -285,3 +285,14 @@ def test_uniform_quantisation_goes_to_and_fro():
     )
     back = r.UniformDequantize(input=whole, scales=0.02, zero_points=-20, Tout=tf.float32, **bounds)
     np.testing.assert_allclose(back, np.clip(X, -2.16, 2.94), atol=0.0101)
+
+
+@pytest.mark.parametrize("times", [1, 5000])
+def test_uniform_quantisation_adds_a_half_in_float32(times):
+    """What is next below a half rounds up, as the sum is 1."""
+    x = np.tile(np.float32([0.49999997, 0.4999999, 0.5, -0.5, 1.4999999, -1.5, 2.5]), times)
+    given = {"scales": 1.0, "zero_points": 3, "Tout": tf.qint8}
+    given |= {"quantization_min_val": -128, "quantization_max_val": 127}
+    for run in (lambda f: f, tf.function):
+        found = run(lambda x: r.UniformQuantize(input=x, **given))(x).numpy()
+        assert found.tolist() == [4, 3, 4, 3, 4, 2, 6] * times

@@ -89,3 +89,27 @@ def test_incomplete_gamma_functions_at_their_edges(compiled: bool) -> None:
     order = tf.constant([0.5, 1.5, -0.5, -1.0, np.nan])
     polygamma = tf.function(tf.math.polygamma, jit_compile=True) if compiled else tf.math.polygamma
     assert np.isnan(polygamma(order, 1.3)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("function", [tf.math.igamma, tf.math.igammac])
+def test_incomplete_gamma_functions_of_large_orders_end_when_compiled(
+    function: Any, dtype: Any
+) -> None:
+    """XLA's series would take as many steps as the root of the order, or never end."""
+    orders, steps = np.array([[1.2e8], [1e10], [1e30]]), np.array([0, 0.1, -0.1, 3, -3, 40, -40])
+    a, x = (orders + 0 * steps).astype(dtype), (orders + steps * np.sqrt(orders)).astype(dtype)
+    compiled = tf.function(function, jit_compile=True)(a, x)
+    np.testing.assert_allclose(compiled, function(a, x), rtol=1e-5 if dtype == np.float32 else 1e-9)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_zeta_and_polygamma_at_poles(compiled: bool) -> None:
+    """Infinite where the sign is the same on both sides, at even powers, else NaN."""
+    x, q = tf.constant([[2.0], [3.0], [4.0], [2.5]]), tf.constant([0.0, -1.0, -30.0])
+    zeta, polygamma = tf.math.zeta, tf.math.polygamma
+    if compiled:
+        zeta, polygamma = (tf.function(f, jit_compile=True) for f in (zeta, polygamma))
+    wanted = np.repeat([[np.inf], [np.nan], [np.inf], [np.nan]], 3, axis=1)
+    np.testing.assert_array_equal(zeta(x, q), wanted)
+    np.testing.assert_array_equal(polygamma(x - 1, q), wanted)

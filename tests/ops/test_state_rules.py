@@ -211,6 +211,25 @@ def test_rule(name, sparse, attrs, mode):
             np.testing.assert_array_equal(got[slot][[2, 4]], slots[slot][[2, 4]], err_msg=slot)
 
 
+@pytest.mark.parametrize("name", sorted(SPARSE_APPLY))
+def test_constant_rows_of_functions_that_must_compile(name):
+    """What a function names itself are arrays of NumPy while it is traced."""
+    op, rows = SPARSE_APPLY[name], [3, 0, 3, 1]
+    slots, values = draw(op, rows)
+    attrs = {f: f == "update_slots" for f in FLAGS if f in op.attrs}
+    variables = {n: tf.Variable(v) for n, v in slots.items()}
+
+    @tf.function(jit_compile=True)
+    def step():
+        getattr(tf.raw_ops, op.name)(
+            **{n: v.handle for n, v in variables.items()}, **values, **attrs
+        )
+
+    step()
+    for slot, value in expected(name, slots, values, attrs, rows).items():
+        np.testing.assert_allclose(variables[slot].numpy(), value, 2e-5, 2e-6, err_msg=slot)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_no_rows_change_nothing(mode):
     op = SPARSE_APPLY["RMSProp"]

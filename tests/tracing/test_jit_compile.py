@@ -78,6 +78,19 @@ def test_operations_in_branches_are_named() -> None:
     assert "PrintV2" in _refused(lambda: f(tf.constant(1.0)))
 
 
+def test_operations_in_branches_of_branches_are_named_with_the_reason() -> None:
+    @tf.function(jit_compile=True)
+    def f(x):
+        def inner():
+            return tf.cond(x[1] < 0.0, lambda: tf.unique(x)[0], lambda: x)
+
+        return tf.cond(x[0] > 0.0, inner, lambda: x)
+
+    text = _refused(lambda: f(tf.constant([1.0, 2.0])))
+    assert "Unique {{node Unique}} defined at" in text
+    assert "(there is no kernel for it in compiled regions)" in text
+
+
 def test_a_size_that_only_the_values_say_is_refused_by_name() -> None:
     @tf.function(jit_compile=True)
     def f(x):
@@ -168,6 +181,40 @@ def test_assertions_are_checked_inside() -> None:
     assert float(v) == 2.0
 
 
+def test_assertions_are_checked_in_branches_and_rounds() -> None:
+    v = tf.Variable(0.0)
+
+    @tf.function(jit_compile=True)
+    def f(x, count):
+        for i in tf.range(count):
+            tf.debugging.Assert(i < 5, [i])
+            if x > 0.0:
+                tf.debugging.assert_less(x, 3.0, message="too much")
+                v.assign_add(x)
+        return v + 0.0
+
+    assert float(f(tf.constant(1.0), 3)) == 3.0
+    for x, count, problem in [(4.0, 2, "too much"), (1.0, 6, r"failed: \[5\]")]:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=problem):
+            f(tf.constant(x), count)
+        assert float(v) == 3.0
+
+
+@pytest.mark.parametrize("compiled", [True, None])
+def test_assertions_about_numbers_in_rounds_that_are_compiled(compiled) -> None:
+    @tf.function(jit_compile=compiled)
+    def f(x):
+        return tf.while_loop(lambda i, y: i < 8, checked, [0, x])[1]
+
+    def checked(i, y):
+        with tf.control_dependencies([tf.debugging.Assert(y < 5.0, [y])]):
+            return i + 1, y + 1.0
+
+    assert float(f(tf.constant(-3.0))) == 5.0
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"failed: \[5\]"):
+        f(tf.constant(0.0))
+
+
 def test_one_variable_given_twice_is_refused() -> None:
     v = tf.Variable(1.0)
 
@@ -255,6 +302,19 @@ def test_a_size_that_depends_on_other_values_is_refused():
 
     with pytest.raises(tf.errors.InvalidArgumentError, match="value of input 'dims' is needed"):
         filled(tf.ones([3]))
+
+
+def test_slices_that_do_not_fit_say_where() -> None:
+    f = tf.function(lambda x, begin: tf.slice(x, begin, [1, 2]), jit_compile=True)
+    x = tf.reshape(tf.range(6), [2, 3])
+    assert f(x, tf.constant([1, 1])).numpy().tolist() == [[4, 5]]
+    for begin, text in [
+        ([2, 0], r"Expected size\[0\] in \[0, 0\], but got 1"),
+        ([0, 4], r"Expected begin\[1\] in \[0, 3\], but got 4"),
+        ([0, -1], r"Expected begin\[1\] in \[0, 3\], but got -1"),
+    ]:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+            f(x, tf.constant(begin))
 
 
 def test_the_initialization_function():

@@ -14,6 +14,7 @@ from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.graph.static_values import constant_value
 from penstock.ops.array_shape import one_of
+from penstock.ops.composing import composed
 from penstock.ops.factories import operand
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -401,6 +402,7 @@ def transpose_v1(a: Any, perm: Any = None, name: str = "transpose", conjugate: b
     return transpose(a, perm, conjugate, name)
 
 
+@composed("matrix_transpose", result="transpose")
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Any:
     """The input with its last two axes exchanged.
 

@@ -4,6 +4,7 @@
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,15 @@ def _outside(axis: int, start: int, size: int, limit: int | None) -> str:
     return f": Expected size[{axis}] in [0, {limit - start}], but got {size}"
 
 
+def _misplaced(dims: Sequence[int], begin: Array, size: Array) -> str:
+    """What is wrong with slices of known sizes, one of which does not fit where it begins."""
+    room = np.asarray(dims) - size
+    axis = int(((begin < 0) | (begin > room)).argmax())
+    fact = _outside(axis, int(begin[axis]), int(size[axis]), dims[axis])
+    expected = f"Slice: expected begin in [0, {room.tolist()}] for size {size.tolist()}"
+    return f"{expected}, got {begin.tolist()}{fact}"
+
+
 SLICE = define_op(
     "Slice(input: T, begin: Index, size: Index; T: type, Index: {int32, int64}) -> output: T",
     shape=_slice_shape,
@@ -138,10 +148,7 @@ def _slice_compiled(ctx: KernelContext, x: Array, begin: Array, size: Array) -> 
     ctx.check(
         ((begin >= 0) & (begin <= room)).all(),
         errors.InvalidArgumentError,
-        lambda at: (
-            f"Slice: expected begin in [0, {(np.asarray(x.shape) - size).tolist()}] for size "
-            f"{size.tolist()}, got {at.tolist()}"
-        ),
+        lambda at: _misplaced(x.shape, at, size),
         begin,
     )
     return lax.dynamic_slice(x, list(begin), size.tolist())

@@ -116,7 +116,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
 
     Args:
       input: any tensor; a scalar counts as a vector of one element.
-      repeats: an integer scalar, or a vector with one entry for each slice.
+      repeats: an integer scalar, or a vector with one entry for each slice; less than 0 is 0.
       axis: the axis, a Python integer; the flattened input by default.
       name: the name in a graph.
 
@@ -170,6 +170,10 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
             f"repeat: expected {data.dims[axis]} repeats, the size along axis {axis}, got {length}:"
             f" Dimensions {data.dims[axis]} and {length} are not compatible."
         )
+    if length is None or data.dims[axis] is None:
+        size = execute("GatherV2", (shape_of(data), axis, 0))
+        times = broadcast_to(times, reshape(size, [1], "size"))
+    times = execute("Maximum", (times, convert_to_tensor(0, times.dtype)))
     ends = execute("Cumsum", (times, 0))
     total = execute("Sum", (times, [0]))
     places = execute(

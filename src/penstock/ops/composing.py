@@ -91,7 +91,7 @@ def like(value: Any, other: Tensor) -> Tensor:
 
 def number(value: float, dtype: DType) -> Tensor:
     """A scalar constant."""
-    return convert_to_tensor(np.asarray(value, dtype.numpy_dtype))  # type: ignore[no-any-return]
+    return convert_to_tensor(np.asarray(value, dtype.numpy_dtype), dtype)  # type: ignore[no-any-return]
 
 
 def total(x: Tensor, axes: Any, keep: bool = False) -> Tensor:

@@ -44,6 +44,7 @@ ASSERT = define_op(
     "Assert(condition: bool, data: [T]; T: list(type) >= 1, summarize: int = 3) -> ",
     shape=lambda c: [],
     stateful=True,
+    fallible=True,
     doc="Fails the step with the data unless the condition holds.",
 ).not_differentiable("it has no outputs")
 

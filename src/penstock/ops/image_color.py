@@ -503,7 +503,7 @@ def per_image_standardization(image: Any) -> Any:
     Raises:
       ValueError: the rank is below 3.
     """
-    with scope(None, "per_image_standardization"):
+    with scope(None, "per_image_standardization") as full:
         image = convert_to_tensor(image)
         if image.dims is not None and len(image.dims) < 3:
             raise ValueError(
@@ -516,4 +516,4 @@ def per_image_standardization(image: Any) -> Any:
         variance = reduce_mean(squared_difference(x, mean), axis=axes, keepdims=True)
         least = rsqrt(cast(count, x.dtype))
         deviation = maximum(execute("Sqrt", (variance,)), least)
-        return divide(subtract(x, mean), deviation)
+        return divide(subtract(x, mean), deviation, full)

@@ -94,7 +94,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
       ValueError: the last dimension is not 1 (InvalidArgumentError when it runs, where it is not
         known before).
     """
-    with scope(name, "grayscale_to_rgb"):
+    with scope(name, "grayscale_to_rgb") as full:
         images = convert_to_tensor(images, name="images")
         dims = images.dims
         if dims is not None and (len(dims) < 1 or dims[-1] not in (None, 1)):
@@ -107,8 +107,8 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
         if dims is None:
             shape = execute("Shape", (images,))
             times = execute("ConcatV2", ([execute("OnesLike", (shape[1:],)), [3]], 0))
-            return tile(images, times)
-        found = tile(images, [1] * (len(dims) - 1) + [3])
+            return tile(images, times, full)
+        found = tile(images, [1] * (len(dims) - 1) + [3], full)
         if isinstance(found, SymbolicTensor):
             found.set_shape([*dims[:-1], 3])
         return found

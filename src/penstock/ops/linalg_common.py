@@ -13,6 +13,7 @@ import numpy as np
 from penstock.core import lapack
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_order import matrix_transpose
+from penstock.ops.composing import composed
 from penstock.ops.math_matmul import matmul
 from penstock.types import dims as d
 from penstock.types.dims import Dims
@@ -99,6 +100,7 @@ def flat_stack(x: Array) -> Array:
     return x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:])
 
 
+@composed("adjoint", result=None)
 def adjoint(matrix: Any, name: str | None = None) -> Any:
     """Transposes matrices and conjugates their elements.
 
@@ -113,7 +115,8 @@ def adjoint(matrix: Any, name: str | None = None) -> Any:
       >>> adjoint([[1.0, 2.0]]).numpy().tolist()
       [[1.0], [2.0]]
     """
-    return matrix_transpose(matrix, name or "adjoint", conjugate=True)
+    del name
+    return matrix_transpose(matrix, conjugate=True)
 
 
 def chain(*factors: Any) -> Any:

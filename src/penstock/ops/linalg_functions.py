@@ -22,6 +22,7 @@ from penstock.ops.array_diag import diag_part, set_diag
 from penstock.ops.array_fill import eye
 from penstock.ops.array_join import concat
 from penstock.ops.array_sort import argsort
+from penstock.ops.composing import composed
 from penstock.ops.conditionals import cond
 from penstock.ops.linalg_common import NUMBERS, adjoint, flat_stack, square, turned, wide
 from penstock.ops.linalg_decompose import svd
@@ -379,6 +380,7 @@ def _least_squares_slopes(op: Any, grad: Any, gram: Any, tall: bool) -> list[Any
     return [by_a, u, None]
 
 
+@composed("matrix_solve_ls", result=None)
 def lstsq(
     matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
 ) -> Any:
@@ -439,6 +441,7 @@ def _floating(a: Any) -> Any:
     return a
 
 
+@composed("pinv", result="MatMul")
 def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Any:
     """Returns the pseudo-inverses of matrices.
 

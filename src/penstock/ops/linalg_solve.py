@@ -21,6 +21,7 @@ from penstock.core.shapes import ShapeContext
 from penstock.ops.array_bands import band_part
 from penstock.ops.array_diag import diag_part, set_diag
 from penstock.ops.array_fill import one_hot
+from penstock.ops.composing import composed
 from penstock.ops.linalg_common import (
     NUMBERS,
     adjoint,
@@ -121,6 +122,7 @@ def cholesky(input: Any, name: str | None = None) -> Any:
     return execute(CHOLESKY, (input,), None, name)
 
 
+@composed("cholesky_solve", result=None)
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Any:
     """Solves A X = rhs, given the Cholesky factors of A.
 
@@ -132,7 +134,8 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Any:
     Returns:
       Tensor [..., M, K].
     """
-    return triangular_solve(chol, triangular_solve(chol, rhs), adjoint=True, name=name)
+    lower = execute(TRIANGULAR_SOLVE, (chol, rhs), {"lower": True, "adjoint": False})
+    return execute(TRIANGULAR_SOLVE, (chol, lower), {"lower": True, "adjoint": True}, name)
 
 
 # ---- triangular equations
@@ -203,6 +206,7 @@ def _triangular_gradient(op: Any, grad: Any) -> list[Any]:
     return [sum_like(by_matrix_, matrix, by_matrix_), sum_like(by_rhs, rhs, by_rhs)]
 
 
+@composed("triangular_solve", result=None)
 def triangular_solve(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Any:
@@ -532,6 +536,7 @@ def slogdet(input: Any, name: str | None = None) -> Any:
     return LogMatrixDeterminant(*execute(LOG_DETERMINANT, (input,), None, name))
 
 
+@composed("logdet", result="mul")
 def logdet(matrix: Any, name: str | None = None) -> Any:
     """Returns the logarithms of the determinants of positive definite matrices.
 

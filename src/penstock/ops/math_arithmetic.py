@@ -46,6 +46,7 @@ NUMBERS = (
 )
 FLOATS = "bfloat16, half, float, double"
 FLOATS_AND_COMPLEX = "bfloat16, half, float, double, complex64, complex128"
+COMPLEX_TYPES = {"T": ["complex64", "complex128"]}
 INTEGER_TYPES = {"T": ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]}
 
 
@@ -319,6 +320,16 @@ def _pow_real(x: Array, y: Array) -> Array:
     if y.size == 1 and y.item() == 0.5:
         return np.where(x == -np.inf, -x, result + 0)
     return result
+
+
+@kernel(POW, types=COMPLEX_TYPES)
+def _pow_complex(xp: Any, x: Array, y: Array) -> Array:
+    """0 to what has a positive real part is 0, and to what has a negative one infinite."""
+    result = xp.power(x, y)
+    if xp is np and x.all():
+        return result
+    low, high = xp.where(y.real < 0, complex(np.inf, np.nan), result), y.real > 0
+    return xp.where(x == 0, xp.where(high, 0, low), result).astype(result.dtype)
 
 
 LIKE_UFUNCS.update({_pow_real, choosing.maximum, choosing.minimum})

@@ -423,7 +423,8 @@ def real(input: Any, name: str | None = None) -> Any:
     input = convert_to_tensor(input)
     if input.dtype.is_complex:
         return execute(REAL, (input,), {"Tout": input.dtype.real_dtype}, name)
-    _require_numbers(input)
+    if not input.dtype.is_quantized:
+        _require_numbers(input)
     return input
 
 

@@ -305,6 +305,8 @@ def _histogram(values: Array, value_range: Array, nbins: Array, *, dtype: DType)
             f"HistogramFixedWidth: expected a finite value_range, got [{low}, {high}]. Clip it."
         )
     flat, count = values.reshape(-1), int(nbins)
+    if count == 1:  # it has all of them, NaN too
+        return np.full(1, flat.size, dtype.numpy_dtype)
     counted = native_arrays.histogram(flat, low, high, count)
     if counted is not None:
         return counted.astype(dtype.numpy_dtype)
@@ -376,8 +378,8 @@ def histogram_fixed_width_bins(
     count = convert_to_tensor(nbins, dt.int32)
     with control_dependencies(_checks_of_bins(count)):
         places = execute("Floor", (shares * cast(count, shares.dtype),))
-    last = cast(count - 1, shares.dtype)
-    inside = execute("Minimum", (execute("Maximum", (places, shares * 0)), last))
+    first, last = convert_to_tensor(0, shares.dtype), cast(count - 1, shares.dtype)
+    inside = execute("Minimum", (execute("Maximum", (places, first)), last))
     return cast(inside, dtype, name)
 
 

@@ -29,6 +29,7 @@ from penstock.ops.factories import (
     pair_or_own,
 )
 from penstock.ops.math_arithmetic import (
+    COMPLEX_TYPES,
     FLOATS_AND_COMPLEX,
     INTEGER_TYPES,
     NUMBERS,
@@ -41,7 +42,6 @@ from penstock.types import dtypes as dt
 
 Array = Any  # numpy.ndarray or a JAX tracer
 FLOAT_TYPES = {"T": ["bfloat16", "half", "float32", "float64"]}
-COMPLEX_TYPES = {"T": ["complex64", "complex128"]}
 
 
 def _safe_divisor(ctx: Any, xp: Any, x: Array, y: Array) -> Array:

@@ -20,6 +20,7 @@ from penstock.core.op_def import OpDef
 from penstock.core.shapes import ShapeContext
 from penstock.ops.factories import SLOW_IN_XLA, define_elementwise, unary, unary_function
 from penstock.ops.math_arithmetic import (
+    COMPLEX_TYPES,
     FLOATS,
     FLOATS_AND_COMPLEX,
     add_v2,
@@ -132,6 +133,13 @@ def _rsqrt(xp: Any, x: Array) -> Array:
     return np.reciprocal(np.sqrt(x)) if found is None else found
 
 
+@kernel(RSQRT, types=COMPLEX_TYPES)
+def _rsqrt_complex(xp: Any, x: Array) -> Array:
+    root = lax.rsqrt(x) if xp is not np else np.reciprocal(np.sqrt(x))
+    root = xp.where(x == 0, complex(np.inf, np.nan), root)  # infinite, in no direction
+    return xp.where(xp.isinf(x), 0, root).astype(x.dtype)
+
+
 rsqrt = unary_function(RSQRT, "rsqrt", RSQRT.doc)
 _grad_op(RSQRT, "RsqrtGrad")
 
@@ -160,6 +168,11 @@ def _sigmoid(xp: Any, x: Array) -> Array:
         return lax.logistic(x)
     wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
     return (1 / (1 + np.exp(-wide))).astype(x.dtype)
+
+
+@kernel(SIGMOID, types=COMPLEX_TYPES)
+def _sigmoid_complex(xp: Any, x: Array) -> Array:
+    return xp.where(x.real == -np.inf, 0, _sigmoid(xp, x)).astype(x.dtype)
 
 
 sigmoid = unary_function(SIGMOID, "sigmoid", SIGMOID.doc)

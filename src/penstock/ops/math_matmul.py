@@ -297,8 +297,8 @@ def matmul(
         b, adjoint_b = conjugate(b), True
     attrs = {"adj_x": adjoint_a, "adj_y": adjoint_b}
     if wanted is None:
-        return execute(BATCH_MAT_MUL_V2, (a, b), attrs, name)
-    return execute(BATCH_MAT_MUL_V3, (a, b), {**attrs, "Tout": wanted}, name)
+        return execute(BATCH_MAT_MUL_V2, (a, b), attrs, name or "MatMul")
+    return execute(BATCH_MAT_MUL_V3, (a, b), {**attrs, "Tout": wanted}, name or "MatMul")
 
 
 def _operand(x: Any, other: Any) -> Any:

@@ -367,7 +367,7 @@ def normalize(
     del name
     tensor = convert_to_tensor(tensor)
     size = cast(norm(tensor, ord, axis, keepdims=True), tensor.dtype)
-    return real_div(tensor, size), size
+    return real_div(tensor, size, "truediv"), size
 
 
 # compositions

@@ -470,7 +470,7 @@ def count_nonzero(
       Tensor of `dtype`, without the reduced axes.
     """
     x = convert_to_tensor(input)
-    zero = convert_to_tensor("" if x.dtype is dt.string else np.zeros((), x.dtype.numpy_dtype))
+    zero = convert_to_tensor("" if x.dtype is dt.string else 0, x.dtype)
     marks = cast(execute("NotEqual", (x, zero)), dt.int64)
     return cast(reduce_sum(marks, axis, bool(keepdims)), dtype, name)
 

@@ -19,6 +19,7 @@ from penstock.core.kernels import register_kernel
 from penstock.core.lazy import jnp, lax
 from penstock.core.lazy_module import LazyModule
 from penstock.core.op_def import OpDef, define_op
+from penstock.ops.composing import composed
 from penstock.ops.factories import binary, binary_function, unary, unary_function
 from penstock.ops.math_arithmetic import (
     FLOATS,
@@ -262,7 +263,8 @@ def _zeta_host(x: Array, q: Array) -> Array:
     total = np.where(x == 1, np.inf, total)
     defined = (first > 0) | ((x == np.floor(x)) & (first > -1000))
     pole = (first <= 0) & (first == np.floor(first))
-    total = np.where(pole, np.inf, np.where(defined, total, np.nan))
+    at_pole = np.where((x % 2 == 0) | (x == np.inf), np.inf, np.nan)  # one sign on both sides
+    total = np.where(pole, at_pole, np.where(defined, total, np.nan))
     return np.where(x < 1, np.nan, total)
 
 
@@ -330,6 +332,23 @@ def _polygamma_gradient(op: Any, grad: Any) -> list[Any]:
 # incomplete gamma and beta functions
 
 
+_LARGE_ORDER = {4: 1e5, 8: 1e8}  # by a dtype's size: XLA's series take as many steps as its root
+_SERIES = [2 * (-1) ** k / k for k in range(3, 15)]
+
+
+def _gamma_of_large_order(a: Array, x: Array, lower: bool) -> Array:
+    """The incomplete gamma functions by two terms of their uniform expansion (DLMF 8.12.3)."""
+    off = (x - a) / a
+    near = jnp.where(jnp.abs(off) < 0.1, off, 0)  # further off they are 0 and 1
+    slope = jnp.polyval(jnp.asarray(_SERIES[::-1], x.dtype), near)
+    root = jnp.sqrt(1 + near * slope)
+    t = near * root * jnp.sqrt(a / 2)
+    rest = slope / ((1 + root) * root) * jnp.exp(-t * t) / (math.sqrt(2 * math.pi) * jnp.sqrt(a))
+    value = special.erfc(-t) / 2 - rest if lower else special.erfc(t) / 2 + rest
+    beyond = jnp.where((off > 0) == lower, 1, 0).astype(x.dtype)
+    return jnp.where(jnp.abs(off) < 0.1, value, beyond)
+
+
 def _incomplete_gamma(name: str, low: float, of_zero: float | None) -> Callable[..., Array]:
     """The function `name` with TensorFlow's values at the edges, where limits depend on the way.
 
@@ -340,9 +359,16 @@ def _incomplete_gamma(name: str, low: float, of_zero: float | None) -> Callable[
     """
     function = _of(name)
 
+    def anywhere(a: Array, x: Array) -> Array:
+        large = (a > _LARGE_ORDER[max(a.dtype.itemsize, 4)]) & (a < np.inf) & (x > 0)
+        one = np.asarray(1, x.dtype)
+        wide = [v.astype(np.float32) if v.dtype.itemsize == 2 else v for v in (a, x)]
+        far = _gamma_of_large_order(*wide, name == "gammainc").astype(x.dtype)
+        return jnp.where(large, far, function(*(jnp.where(large, one, v) for v in (a, x))))
+
     def call(a: Array, x: Array) -> Array:
         below = (a == np.inf) & (x >= 0) & (x < np.inf)
-        value = jnp.where(below, np.asarray(low, x.dtype), function(a, x))
+        value = jnp.where(below, np.asarray(low, x.dtype), anywhere(a, x))
         value = jnp.where(a > 0, value, np.asarray(np.nan, x.dtype))
         return value if of_zero is None else jnp.where(x == 0, np.asarray(of_zero, x.dtype), value)
 
@@ -442,6 +468,7 @@ def _betainc_gradient(op: Any, grad: Any) -> list[Any]:
     return [None, None, sum_like(multiply(grad, exp(subtract(logs, beta))), x, op.outputs[0])]
 
 
+@composed("lbeta", result="sub")
 def lbeta(x: Any, name: str | None = None) -> Any:
     """Returns the logarithm of the absolute value of the beta function along the last axis.
 

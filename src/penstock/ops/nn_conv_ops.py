@@ -266,7 +266,7 @@ def convolution(
     with scope(name, "convolution") as full:
         if count == 1:
             return conv1d(input, filters, strides, padding, data_format, dilations, full)
-        return _convolve(input, filters, strides, padding, data_format, dilations, None, count)
+        return _convolve(input, filters, strides, padding, data_format, dilations, full, count)
 
 
 def _check_steps(strides: Any, dilations: Any) -> None:

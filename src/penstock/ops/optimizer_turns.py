@@ -45,6 +45,7 @@ def rows_in_turn(
     count = indices.shape[0]
     if count == 0:
         return tuple(jnp.copy(v) for v in values)
+    indices, grad = jnp.asarray(indices), jnp.asarray(grad)  # constants are arrays of NumPy
     height = values[0].shape[0]
     size = min(count, _rows_at_once(values[0]))
     order, turn = _turns(indices)

@@ -179,9 +179,8 @@ def half_away(xp: Any, values: Array) -> Array:
 
 
 def half_up(xp: Any, values: Array) -> Array:
-    """Rounded to whole numbers, halves towards positive infinity."""
-    below = xp.floor(values)
-    return below + (values - below >= 0.5).astype(values.dtype)
+    """Rounded to whole numbers, halves towards positive infinity; the sum is in the same dtype."""
+    return xp.floor(values + values.dtype.type(0.5))
 
 
 def along(xp: Any, values: Array, axis: int, rank: int) -> Array:

@@ -491,7 +491,7 @@ def linear_to_mel_weight_matrix(
     Raises:
       ValueError: a number is out of range, or `dtype` not floating.
     """
-    with scope(name, "linear_to_mel_weight_matrix"):
+    with scope(name, "linear_to_mel_weight_matrix") as full:
         rate = constant_value(sample_rate) if isinstance(sample_rate, Tensor) else sample_rate
         kind = as_dtype(dtype)
         _check_mel(num_mel_bins, rate, lower_edge_hertz, upper_edge_hertz, kind)
@@ -508,7 +508,7 @@ def linear_to_mel_weight_matrix(
         rising = divide(subtract(mels, low), subtract(middle, low))
         falling = divide(subtract(high, mels), subtract(high, middle))
         weights = execute("Maximum", (execute("Minimum", (rising, falling)), number(0.0, kind)))
-        return pad(weights, [[1, 0], [0, 0]])
+        return pad(weights, [[1, 0], [0, 0]], name=full)
 
 
 def _hertz_to_mel(hertz: Any) -> Any:

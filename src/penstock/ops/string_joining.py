@@ -14,6 +14,7 @@ from penstock.core.kernels import host_kernel
 from penstock.core.op_def import define_op
 from penstock.core.shapes import ShapeContext
 from penstock.ops.array_shape import rank as rank_of
+from penstock.ops.composing import composed
 from penstock.ops.math_range import range as range_of
 from penstock.ops.string_arrays import HOST, array_of, as_bytes, invalid
 from penstock.ops.string_to_hash import either
@@ -77,6 +78,7 @@ def _reduce_join(
     return array_of(texts, shape)
 
 
+@composed("ReduceJoin", result=None)
 def reduce_join(
     inputs: Any,
     axis: Any = None,

@@ -5,18 +5,20 @@ nodes on tracers, as a part of the region that is being compiled; `compiles_insi
 whether that can work.
 """
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from penstock.core.kernels import KernelContext, select
+from penstock.core.kernels import KernelContext, bind, select
 from penstock.core.lazy import jnp
+from penstock.core.prepared import PreparedOp
 from penstock.core.traced import Collected, NotStatic, TraceContext, TracedRef
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import bodies_of
 from penstock.runtime.draws import CONDITIONALS, GIVES_STREAMS, draws
-from penstock.runtime.executable import trace_node
+from penstock.runtime.executable import NO_KERNEL, trace_node
 from penstock.runtime.fusing import fuse_chains
 from penstock.runtime.host_path import HostPath
 from penstock.runtime.host_work import OVERHEAD, Budget
@@ -114,7 +116,7 @@ class TracedBody:
         program = self.program = fuse_chains(copied(program))
         self.device = device
         self.nodes = [n for n in program.nodes if n.type not in (FEED, "NoOp")]
-        self.prepared = [prepared_op(n, device) for n in self.nodes]
+        self.prepared = [prepared_with_texts(n, prepared_op(n, device)) for n in self.nodes]
         self.checks = any(n.op is not None and (n.op.fallible or n.op.calls) for n in self.nodes)
 
 
@@ -259,43 +261,83 @@ def _streams_for(node: Any, device: str, streams: Iterator[Any]) -> Any:
     return [next(streams) for _ in drawing_inside(node, device)] if node.op.calls else None
 
 
-def compiles_inside(body: CallBody, device: str, caller: str = "") -> bool:
+def compiles_inside(body: CallBody, device: str, caller: str = "", texts: bool = False) -> bool:
     """Whether a body may become part of a compiled region.
 
     With random operations it may where the operation that calls it, of type `caller`, has streams
-    for them.
+    for them; with `texts`, constant texts of assertions do not stand in the way.
     """
     if draws(body) and caller not in GIVES_STREAMS:
         return False
-    if body.compiles is None or body.compiles[0] != device:
-        body.compiles = (device, _all_compile(body, device))
+    if body.compiles is None or body.compiles[0] != (device, texts):
+        body.compiles = ((device, texts), _all_compile(body, device, texts))
     return body.compiles[1]
 
 
-def _all_compile(body: CallBody, device: str) -> bool:
+def _all_compile(body: CallBody, device: str, texts: bool) -> bool:
     if any(t.dtype is dt.string for t in (*body.inputs, *body.outputs)):
         return False
+    return all(why_outside(n, device, texts) is None for n in nodes_of(body))
+
+
+def nodes_of(body: CallBody) -> list[Any]:
+    """The nodes of a body that compute."""
     program = build(body.outputs, body.inputs, body.control_outputs, inline_all=True)
-    return all(_compiles(n, device) for n in program.nodes if n.type not in (FEED, "NoOp"))
+    return [n for n in program.nodes if n.type not in (FEED, "NoOp")]
 
 
 def kept_on_host(body: CallBody, device: str) -> set[str]:
     """The types of the operations that keep a body out of compiled regions, but constants."""
-    program = build(body.outputs, body.inputs, body.control_outputs, inline_all=True)
-    outside = (FEED, "NoOp", "Const")
-    return {n.type for n in program.nodes if n.type not in outside and not _compiles(n, device)}
+    nodes = [n for n in nodes_of(body) if n.type != "Const"]
+    return {n.type for n in nodes if why_outside(n, device) is not None}
 
 
-def _compiles(node: Any, device: str) -> bool:
-    if any(t in (dt.string, dt.resource) for t in node.dtypes):
-        return False
+def why_outside(node: Any, device: str, texts: bool = False) -> str | None:
+    """Why a node of a body keeps it out of compiled regions; None where it does not."""
+    taken = [(s, s.dtypes[i]) for s, i in node.inputs]
     if node.type == "Const":
-        return True
-    if node.refused or not select(node.type, "compiled", device, node.attrs):
-        return False
+        return None if texts or dt.string not in node.dtypes else _no_values(dt.string)
+    if node.refused:
+        return str(node.refused)
+    held = [*node.dtypes, *(t for s, t in taken if t is dt.string and s.type != "Const" and texts)]
+    for dtype in held:
+        if dtype in (dt.string, dt.resource):
+            return _no_values(dtype)
+    if not select(node.type, "compiled", device, node.attrs):
+        return NO_KERNEL
     counts = node.counts or (1,) * len(node.op.inputs)
     touched = node.op.effects_at(counts, node.attrs)
-    resources = {i for i, (s, k) in enumerate(node.inputs) if s.dtypes[k] is dt.resource}
+    resources = {i for i, (_, t) in enumerate(taken) if t is dt.resource}
     if not resources <= set(touched):
-        return False
-    return all(compiles_inside(body, device, node.type) for body in bodies_of(node.attrs))
+        return "compiled regions read and write variables, and hand on none"
+    for body in bodies_of(node.attrs):
+        if not compiles_inside(body, device, node.type, texts):
+            return why_not_inside(body, device, node.type, texts)
+    return None
+
+
+def _no_values(dtype: Any) -> str:
+    return f"compiled regions hold no values of dtype {dtype.name}"
+
+
+def why_not_inside(body: CallBody, device: str, caller: str, texts: bool) -> str:
+    """What keeps a body out of compiled regions: each operation, and why."""
+    reasons = [(n, why_outside(n, device, texts)) for n in nodes_of(body)]
+    found = [f"{n.type} {n.where()} ({why})" for n, why in reasons if why is not None]
+    if draws(body) and caller not in GIVES_STREAMS:
+        found.append(f"random operations, which {caller} has no numbers for")
+    if any(t.dtype is dt.string for t in (*body.inputs, *body.outputs)):
+        found.append("texts among its inputs and outputs")
+    return f"its body {body.name} holds {', '.join(found)}"
+
+
+def prepared_with_texts(node: Any, prepared: PreparedOp) -> PreparedOp:
+    """The kernels of a node that takes constant texts, which ordinary regions leave to the host."""
+    if prepared.compiled is not None or node.op is None or node.type == "Const":
+        return prepared
+    kernel = select(node.type, "compiled", prepared.device, node.attrs)
+    if kernel is None:
+        return prepared
+    made = copy.copy(prepared)
+    made.compiled = (bind(node.op, kernel, prepared.attrs), kernel.wants_context)
+    return made

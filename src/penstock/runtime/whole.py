@@ -8,16 +8,20 @@ Only operations of BETWEEN, which TensorFlow's compiler has and JAX's has not, t
 apart: they run on the host, and what is before and behind them is compiled.
 """
 
-import copy
 from typing import Any, NoReturn
 
 from penstock import errors
 from penstock.core import rounds
-from penstock.core.kernels import bind, register_kernel, select
-from penstock.core.prepared import PreparedOp
+from penstock.core.kernels import register_kernel, select
 from penstock.core.traced import NotStatic
 from penstock.graph.func_graph import bodies_of
-from penstock.runtime.bodies import compiles_inside, run_body, set_whole_plan_maker
+from penstock.runtime.bodies import (
+    compiles_inside,
+    prepared_with_texts,
+    run_body,
+    set_whole_plan_maker,
+    why_not_inside,
+)
 from penstock.runtime.clusters import BIND_ONCE
 from penstock.runtime.control_flow import ON_HOST, with_handles
 from penstock.runtime.executable import NO_KERNEL
@@ -54,30 +58,12 @@ def unsupported(node: Node, device: str) -> str | None:
         if dtype in _NO_ARRAYS:
             return f"compiled regions hold no values of dtype {dtype.name}"
     for body in bodies_of(node.attrs):
-        if not compiles_inside(body, device, node.type):
-            return _inside(body, device)
+        if not compiles_inside(body, device, node.type, texts=True):
+            return why_not_inside(body, device, node.type, texts=True)
     if select(node.type, "compiled", device, node.attrs):
         return None
     foldable = not node.stateful and node.inputs and prepared_op(node, device).host is not None
     return None if foldable else NO_KERNEL
-
-
-def _inside(body: Any, device: str) -> str:
-    """Which operations of a body of a conditional or loop stand in the way."""
-    from_body = [
-        f"{op.type} '{op.name}' defined at {op.location}"
-        for op in body.graph.get_operations()
-        if op.type not in OUTSIDE
-        and op.type not in CALLS
-        and op.type != "Placeholder"
-        and op.type != "Const"
-        and (
-            op.refused
-            or not select(op.type, "compiled", device, op.attrs)
-            or any(t.dtype in _NO_ARRAYS for t in op.inputs)  # constant texts of an assertion, too
-        )
-    ]
-    return f"its body {body.name} holds {', '.join(from_body) or 'what cannot be compiled'}"
 
 
 def _between(node: Node, device: str) -> bool:
@@ -128,7 +114,7 @@ class WholePlan(Plan):
 
     def _region(self, nodes: list[Node], outputs: Any) -> Region:
         region = WholeRegion(nodes, outputs, self.device)
-        region.prepared = list(map(_with_texts, nodes, region.prepared))
+        region.prepared = list(map(prepared_with_texts, nodes, region.prepared))
         return region
 
     def not_static(self, signal: NotStatic) -> NoReturn:
@@ -145,18 +131,6 @@ class WholePlan(Plan):
                 " Pass it once, or leave jit_compile out.",
             ) from signal
         _refuse(self.name, [(signal.key, str(signal).partition(": ")[2])])
-
-
-def _with_texts(node: Node, prepared: PreparedOp) -> PreparedOp:
-    """The kernels of a node that takes constant texts, which other regions leave to the host."""
-    if prepared.compiled is not None or node.op is None or node.type == "Const":
-        return prepared
-    kernel = select(node.type, "compiled", prepared.device, node.attrs)
-    if kernel is None:
-        return prepared
-    made = copy.copy(prepared)
-    made.compiled = (bind(node.op, kernel, prepared.attrs), kernel.wants_context)
-    return made
 
 
 def _refuse(name: str, found: list[tuple[Node, str]]) -> NoReturn:
