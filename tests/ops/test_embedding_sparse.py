@@ -121,5 +121,7 @@ def test_the_norm_of_rows_of_unknown_rank(parts: int) -> None:
         tables = [table] if parts == 1 else [table[:3], table[3:]]
         return tf.nn.embedding_lookup(tables, ids, max_norm=1.5)
 
-    unknown = tf.function(rows, input_signature=[tf.TensorSpec(None), tf.TensorSpec(None, tf.int32)])
+    unknown = tf.function(
+        rows, input_signature=[tf.TensorSpec(None), tf.TensorSpec(None, tf.int32)]
+    )
     np.testing.assert_allclose(unknown(table, ids), rows(table, ids), rtol=1e-6)
