@@ -253,7 +253,7 @@ def test_one_row_of_dense_labels_and_one_length_are_those_of_all():
 @pytest.mark.parametrize("spec", [None, [None, None, None], [TIME, BATCH, CLASSES]])
 @pytest.mark.parametrize("blank", [-1, -3, -2, 1])
 def test_a_blank_from_the_end_of_classes_known_late(spec, blank):
-    labels = np.where(LABELS == blank % CLASSES, (blank + 1) % CLASSES, LABELS)
+    labels = np.where(blank % CLASSES == LABELS, (blank + 1) % CLASSES, LABELS)
     lengths = (LABEL_LENGTH, LOGIT_LENGTH)
 
     @tf.function(input_signature=[tf.TensorSpec(spec, tf.float64)])
