@@ -64,7 +64,7 @@ class OpError(Exception):
 
     @property
     def experimental_payloads(self) -> Any:
-        """A map of details that were attached to the error, often by another task; else what was."""
+        """A map of details that were attached to the error, or what else was given as one."""
         return self._experimental_payloads
 
     def __str__(self) -> str:
