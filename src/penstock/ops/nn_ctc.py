@@ -313,8 +313,10 @@ def _place_of(blank: int, logits: Tensor) -> Any:
             f"expected blank_index in [{-classes}, {classes}) for logits of {classes} classes, got"
             f" {blank}. Mind which class stands for no label."
         )
-    if blank >= 0 or classes is not None:
-        return blank if blank >= 0 else blank + classes
+    if blank >= 0:
+        return blank
+    if classes is not None:
+        return blank + classes
     return add(shape_of(logits)[2], blank)
 
 
