@@ -470,7 +470,7 @@ def count_nonzero(
       Tensor of `dtype`, without the reduced axes.
     """
     x = convert_to_tensor(input)
-    none: Any = {dt.string: "", dt.bool: False}.get(x.dtype, 0)
+    none: Any = {dt.string: "", dt.bool_: False}.get(x.dtype, 0)
     zero = convert_to_tensor(none, x.dtype)
     marks = cast(execute("NotEqual", (x, zero)), dt.int64)
     return cast(reduce_sum(marks, axis, bool(keepdims)), dtype, name)
