@@ -73,9 +73,9 @@ def _operator(function: Function, before: Function, *, turned: bool = False) -> 
     least = 2 if function is numpy_products.matmul else 0
 
     def operator(x: Any, y: Any) -> Any:
-        if isinstance(y, Tensor) and y.dtype is x.dtype and not x.dtype.is_bool:
-            if not least or all(t.dims is not None and len(t.dims) >= least for t in (x, y)):
-                return before(x, y)
+        alike = isinstance(y, Tensor) and y.dtype is x.dtype and not x.dtype.is_bool
+        if alike and (not least or all(t.dims and len(t.dims) >= least for t in (x, y))):
+            return before(x, y)
         if isinstance(y, CompositeTensor) or not (_numeric(x) and _numeric(y)):
             return before(x, y)
         return function(y, x) if turned else function(x, y)
