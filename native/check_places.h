@@ -118,7 +118,7 @@ bool check_choice(Random &random) {
   if (penstock_arrays_pass(12, 1, x.data(), nullptr, &slope, count, out.data()) != -1) return false;
   for (int64_t i = 0; i < count; ++i)
     if (out[i] != (x[i] > 0 ? x[i] : x[i] * slope)) return false;
-  return penstock_arrays_pass(17, 1, x.data(), nullptr, &slope, count, out.data()) == 0 &&
+  return penstock_arrays_pass(18, 1, x.data(), nullptr, &slope, count, out.data()) == 0 &&
          penstock_arrays_choose(chosen, x.data(), y.data(), 3, count, out.data()) == 0;
 }
 

@@ -310,3 +310,26 @@ def test_grad_ys_of_another_size_are_refused():
         x = v1.placeholder(tf.float32, [2])
         with pytest.raises(ValueError, match=r"expected grad_ys of shape \(2,\).* shape \(3,\)"):
             tf.gradients(tf.square(x), x, grad_ys=tf.ones([3]))
+
+
+@pytest.mark.parametrize(
+    "change", [lambda x: tf.cast(x, tf.float16), lambda x: tf.cast(x, tf.float64), tf.negative]
+)
+def test_gradients_of_rows_stay_rows(change):
+    """Through casts, of tables in mixed precision say, and signs; so optimizers update rows."""
+
+    def picked(x):
+        return tf.gather(change(x), [0, 2, 0])
+
+    x = tf.ones([3, 2])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = picked(x)
+    gradient = tape.gradient(y, x)
+    assert isinstance(gradient, tf.IndexedSlices)
+    assert gradient.dtype == tf.float32
+    wanted = change(x).numpy()[0, 0] * np.array([[2, 2], [0, 0], [1, 1]])
+    np.testing.assert_array_equal(tf.convert_to_tensor(gradient), wanted)
+    with tf.Graph().as_default():
+        place = v1.placeholder(tf.float32, [3, 2])
+        assert isinstance(tf.gradients(picked(place), place)[0], tf.IndexedSlices)

@@ -77,12 +77,15 @@ def test_the_base_class_takes_a_code():
 def test_keyword_arguments_and_defaults():
     error = errors.NotFoundError(node_def=None, op=None, message="m")
     assert error.experimental_payloads == {}
-    assert errors.NotFoundError(None, None, "m", None).experimental_payloads == {}
+    assert errors.NotFoundError(None, None, "m", None).experimental_payloads is None
 
 
-def test_payloads_of_a_wrong_type():
-    with pytest.raises(TypeError, match=r"NotFoundError: expected a mapping .* got 3"):
-        errors.NotFoundError(None, None, "m", 3)
+def test_an_error_is_made_again_with_its_code_where_payloads_stand():
+    first = errors.NotFoundError(None, None, "m")
+    again = type(first)(first.node_def, first.op, "n", first.error_code, "more")
+    assert (again.message, again.error_code) == ("n", errors.NOT_FOUND)
+    assert again.experimental_payloads == errors.NOT_FOUND
+    assert pickle.loads(pickle.dumps(again)).experimental_payloads == errors.NOT_FOUND
 
 
 @pytest.mark.parametrize("code", [0, 17, -1])

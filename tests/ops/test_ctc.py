@@ -248,3 +248,29 @@ def test_one_row_of_dense_labels_and_one_length_are_those_of_all():
     loss = tf.nn.ctc_loss(LABELS[:1], logits, [2, 2, 2], [4])
     every = tf.nn.ctc_loss(np.repeat(LABELS[:1], 3, 0), logits, [2, 2, 2], [4, 4, 4])
     np.testing.assert_array_equal(loss, every)
+
+
+@pytest.mark.parametrize("spec", [None, [None, None, None], [TIME, BATCH, CLASSES]])
+@pytest.mark.parametrize("blank", [-1, -3, -2, 1])
+def test_a_blank_from_the_end_of_classes_known_late(spec, blank):
+    labels = np.where(blank % CLASSES == LABELS, (blank + 1) % CLASSES, LABELS)
+    lengths = (LABEL_LENGTH, LOGIT_LENGTH)
+
+    @tf.function(input_signature=[tf.TensorSpec(spec, tf.float64)])
+    def losses(logits):
+        dense = tf.nn.ctc_loss(labels, logits, *lengths, blank_index=blank)
+        cells = [(i, j) for i, n in enumerate(LABEL_LENGTH) for j in range(n)]
+        values = tf.constant([labels[c] for c in cells], tf.int32)
+        sparse = tf.SparseTensor(cells, values, [BATCH, 2])
+        return dense, tf.nn.ctc_loss(sparse, logits, None, LOGIT_LENGTH, blank_index=blank)
+
+    rows = [row[:n] for row, n in zip(labels, LABEL_LENGTH, strict=True)]
+    wanted = expected(blank % CLASSES, [tuple(r) for r in rows])
+    for found in losses(LOGITS):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("blank", [3, -4])
+def test_a_blank_beyond_the_classes_is_refused(blank):
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=rf"\[-3, 3\).*{blank}"):
+        tf.nn.ctc_loss(LABELS, LOGITS, LABEL_LENGTH, LOGIT_LENGTH, blank_index=blank)

@@ -101,3 +101,27 @@ def test_refuses() -> None:
         tf.nn.embedding_lookup_sparse(
             TABLE, IDS.with_values(tf.constant([7, 1, 1, 1], tf.int64)), None
         )
+
+
+def test_tables_of_unknown_rank() -> None:
+    @tf.function(input_signature=[tf.TensorSpec(None)])
+    def rows(table: Any) -> Any:
+        return tf.nn.safe_embedding_lookup_sparse(table, GAPS)
+
+    wanted = tf.nn.safe_embedding_lookup_sparse(TABLE, GAPS)
+    np.testing.assert_allclose(rows(TABLE), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_the_norm_of_rows_of_unknown_rank(parts: int) -> None:
+    table = TABLE.reshape(5, 3, 1)
+    ids = np.array([[1, 4], [0, 2]], np.int32)
+
+    def rows(table: Any, ids: Any) -> Any:
+        tables = [table] if parts == 1 else [table[:3], table[3:]]
+        return tf.nn.embedding_lookup(tables, ids, max_norm=1.5)
+
+    unknown = tf.function(
+        rows, input_signature=[tf.TensorSpec(None), tf.TensorSpec(None, tf.int32)]
+    )
+    np.testing.assert_allclose(unknown(table, ids), rows(table, ids), rtol=1e-6)

@@ -196,3 +196,21 @@ def test_a_map_in_a_function_is_one_region():
     assert {"StatelessWhile", "TensorListReserve", "TensorListStack"} <= kinds
     x = np.ones((8, 4), np.float32)
     np.testing.assert_allclose(run(tf.constant(x)), np.sin(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.dtype("float64"), "float64", float])
+def test_rows_may_have_a_dtype_that_is_said_in_numpys_words(kind):
+    wanted = tf.as_dtype(kind)
+
+    def halves(x):
+        return tf.map_fn(lambda row: tf.cast(row, wanted) / 2, x, fn_output_signature=kind)
+
+    for call in (halves, tf.function(halves)):
+        found = call(tf.constant([1, 3]))
+        assert (found.dtype, found.numpy().tolist()) == (wanted, [0.5, 1.5])
+    nested = tf.map_fn(
+        lambda row: {"a": (row, row > 1)}, np.ones(2), dtype={"a": (np.float64, bool)}
+    )
+    assert [t.dtype for t in nested["a"]] == [tf.float64, tf.bool]
+    sums = tf.map_fn(tf.reduce_sum, tf.ragged.constant([[1.0, 2.0], []]), dtype=np.float32)
+    assert sums.numpy().tolist() == [3.0, 0.0]

@@ -232,3 +232,25 @@ def test_padded_suppression_of_no_boxes_and_of_wrong_ones():
     for boxes, scores in ((np.zeros((2, 3)), np.zeros(2)), (np.zeros((2, 4)), np.zeros(1))):
         with pytest.raises(ValueError, match=r"boxes \[..., n, 4\] and scores"):
             tf.image.non_max_suppression_padded(np.float32(boxes), np.float32(scores), 1)
+
+
+@pytest.mark.parametrize("limits", [(0.5, -np.inf), (0.0, 0.3), (1.0, 0.2)])
+def test_batches_of_boxes_are_compiled(limits):
+    """What `jit_compile` keeps of boxes is what the host keeps, equal scores and padding too."""
+    draw = np.random.default_rng(4)
+    boxes = draw.integers(0, 9, (3, 20, 4)).astype(np.float32) / 8
+    boxes[0, 15:] = 0
+    scores = draw.integers(0, 6, (3, 20)).astype(np.float32) / 5
+    scores[1, 3] = np.nan
+
+    def keep(boxes, scores):
+        function = tf.image.non_max_suppression_padded
+        return function(boxes, scores, 12, *limits, pad_to_max_output_size=True)
+
+    compiled = tf.function(keep, jit_compile=True)
+    for some in (slice(0, 3), slice(0, 0)):
+        for found, wanted in zip(
+            compiled(boxes[some], scores[some]), keep(boxes[some], scores[some]), strict=True
+        ):
+            np.testing.assert_array_equal(found, wanted)
+    assert compiled(boxes[:, :0], scores[:, :0])[1].numpy().tolist() == [0, 0, 0]

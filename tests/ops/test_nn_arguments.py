@@ -26,6 +26,26 @@ def test_sigmoid_cross_entropy_slopes_at_zero() -> None:
         np.testing.assert_allclose(slope, tf.sigmoid(logits).numpy() - label, rtol=1e-6)
 
 
+@pytest.mark.parametrize("specs", [(None, None), ([None, None], [None, None, None])])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_sparse_cross_entropy_finds_that_late_shapes_differ(specs: Any, compiled: bool) -> None:
+    signature = [tf.TensorSpec(specs[0], tf.int64), tf.TensorSpec(specs[1])]
+    function = tf.nn.sparse_softmax_cross_entropy_with_logits
+    late = tf.function(function, input_signature=signature, jit_compile=compiled)
+    assert late(np.zeros((2, 3), np.int64), np.zeros((2, 3, 4), np.float32)).shape == (2, 3)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"without the last.*\[2 3\].*\[3 2\]"):
+        late(np.zeros((2, 3), np.int64), np.zeros((3, 2, 4), np.float32))
+
+
+@pytest.mark.parametrize("axis", [2, -3])
+def test_cross_entropy_refuses_an_axis_beyond_the_rank(axis: int) -> None:
+    function = functools.partial(tf.nn.softmax_cross_entropy_with_logits, axis=axis)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"\[-2, 2\).*{axis}"):
+        function(tf.ones([2, 3]), tf.ones([2, 3]))
+    with pytest.raises(ValueError, match=rf"\[-2, 2\).*{axis}"):
+        tf.function(function)(tf.ones([2, 3]), tf.ones([2, 3]))
+
+
 def test_sparse_cross_entropy_of_unknown_ranks() -> None:
     """Labels and logits may have any rank where neither is known."""
     function = tf.nn.sparse_softmax_cross_entropy_with_logits

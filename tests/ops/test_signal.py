@@ -310,3 +310,11 @@ def test_a_transform_takes_no_variable_of_real_numbers(dtype):
     with pytest.raises(TypeError):
         tf.function(lambda: signal.fft(real))()
     assert signal.fft(tf.Variable([1j, 2])).dtype == tf.complex128
+
+
+@pytest.mark.parametrize("spec", [None, [None, None, None], [2, 0, 41]])
+def test_no_frames_add_up_to_what_lies_between(spec):
+    """Each frame beyond the first adds a step: without any there is one step less than a frame."""
+    late = tf.function(lambda x: tf.signal.overlap_and_add(x, 1), [tf.TensorSpec(spec)])
+    for call in (lambda x: tf.signal.overlap_and_add(x, 1), late):
+        assert call(tf.zeros([2, 0, 41])).numpy().tolist() == np.zeros((2, 40)).tolist()

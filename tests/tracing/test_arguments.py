@@ -276,3 +276,55 @@ def test_composites_in_nests_are_traced_once_for_any_number_of_values():
     for row in ([1], [1, 2], [1, 2, 3]):
         assert function({"a": (tf.ragged.constant([row]),)}).to_list() == [[2 * n for n in row]]
     assert function.experimental_get_tracing_count() == 1
+
+
+class Scaled(tf.__internal__.CompositeTensor):
+    """A tensor and a function, which no file could hold."""
+
+    def __init__(self, values, function):
+        self.values, self.function = values, function
+
+    @property
+    def _type_spec(self):
+        return ScaledSpec(tf.TensorSpec(self.values.shape, self.values.dtype), self.function)
+
+
+class ScaledSpec(tf.TypeSpec):
+    """Specs of `Scaled`, which compare themselves and are not serializable."""
+
+    def __init__(self, values, function):
+        self.values, self.function = values, function
+
+    value_type = property(lambda self: Scaled)
+    _component_specs = property(lambda self: self.values)
+
+    def _to_components(self, value):
+        return value.values
+
+    def _from_components(self, components):
+        return Scaled(components, self.function)
+
+    def _serialize(self):
+        raise ValueError("functions are not serializable")
+
+    def __eq__(self, other):
+        return type(other) is ScaledSpec and vars(other) == vars(self)
+
+    def __hash__(self):
+        return hash((self.values, self.function))
+
+    def is_subtype_of(self, other):
+        return self == other
+
+
+def test_specs_that_compare_themselves_are_traced_without_being_serialized():
+    f = tf.function(lambda scaled: scaled.function(scaled.values))
+    square, double = (lambda x: x * x), (lambda x: x + x)
+    assert float(f(Scaled(tf.constant(3.0), square))) == 9.0
+    assert float(f(Scaled(tf.constant(4.0), square))) == 16.0
+    assert f.experimental_get_tracing_count() == 1
+    assert float(f(Scaled(tf.constant(3.0), double))) == 6.0
+    assert f.experimental_get_tracing_count() == 2
+    assert f(Scaled(tf.constant([3.0]), double)).numpy().tolist() == [6.0]
+    nested = tf.function(lambda parts: parts["a"][0].function(parts["a"][0].values))
+    assert float(nested({"a": [Scaled(tf.constant(3.0), double)]})) == 6.0

@@ -489,3 +489,27 @@ def test_infinite_means_of_rows_stay_infinite_in_rmsprop(centered):
         for _ in range(2):
             session.run(step)
         assert session.run(optimizer.get_slot(w, "rms")).tolist() == [np.inf, 3.25]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(
+    ("make", "wanted"),
+    [
+        (lambda: v1.train.MomentumOptimizer(0.1, 0.9), [0.0622, 0.1244]),
+        (lambda: v1.train.AdagradOptimizer(0.1), [0.7827, 1.7764]),
+        (lambda: v1.train.RMSPropOptimizer(0.1, centered=True), [0.5591, 1.3633]),
+        (lambda: v1.train.FtrlOptimizer(0.1), [0.6382, 1.6230]),
+        (lambda: v1.train.ProximalAdagradOptimizer(0.1), [0.7827, 1.7764]),
+    ],
+)
+def test_rows_of_tables_of_half_precision_are_updated_in_sessions(dtype, make, wanted):
+    """The numbers are TensorFlow's for float16: its own rule for rows, in steps of a graph."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        table = v1.get_variable("table", initializer=tf.cast([[1, 2], [3, 4], [-5, 6]], dtype))
+        step = make().minimize(tf.reduce_sum(tf.gather(table, [0, 2]) ** 2))
+        session.run(v1.global_variables_initializer())
+        for _ in range(3):
+            session.run(step)
+        found = session.run(table).astype(np.float32)
+    np.testing.assert_allclose(found[0], wanted, rtol=4e-3 if dtype == "float16" else 3e-2)
+    assert found[1].tolist() == [3, 4]

@@ -186,6 +186,16 @@ def test_dropout_keeps_the_memory_and_varies_with_the_step():
     assert (state.h == 0).any()
 
 
+def test_seeds_of_dropout_are_those_of_the_program():
+    """The mask is the one of TensorFlow with the legacy Keras: a seed for each place."""
+    with tf.Graph().as_default() as graph:
+        cell = cells.DropoutWrapper(cells.GRUCell(2), 0.5, 0.5, 0.5, seed=3)
+        cell(tf.ones([1, 2]), tf.ones([1, 2]))
+        drawn = [op for op in graph.get_operations() if op.type == "RandomUniform"]
+    drawn = [op for op in drawn if op.name.startswith("dropout")]  # not the initial values
+    assert [op.get_attr("seed2") for op in drawn] == [371649270, 522019109, 787469663]
+
+
 BAD = {
     "no cell": (TypeError, "is not an RNNCell", lambda x: v1.nn.dynamic_rnn(3, x)),
     "no dtype": (ValueError, "`dtype` must be", lambda x: v1.nn.dynamic_rnn(cells.GRUCell(4), x)),

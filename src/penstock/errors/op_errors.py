@@ -10,7 +10,6 @@ This module does not compose messages; see :func:`penstock.errors.located`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from penstock.errors import codes
@@ -24,7 +23,7 @@ class OpError(Exception):
       op: the Operation that failed, or None when it is unknown or was run eagerly.
       message: what went wrong.
       error_code: a code of `tf.errors`, such as `tf.errors.INVALID_ARGUMENT`.
-      *args: at most one mapping of payloads, `bytes` to `bytes`.
+      *args: payloads, a mapping of `bytes` to `bytes`; anything is kept, what follows is ignored.
 
     Example:
       >>> OpError(None, None, "no such file", codes.NOT_FOUND).error_code
@@ -38,10 +37,8 @@ class OpError(Exception):
         self._op = op
         self._message = message
         self._error_code = error_code
-        payloads: Any = args[0] if args else None
-        if not isinstance(payloads, Mapping | None):
-            raise TypeError(_payload_text(type(self).__name__, payloads))
-        self._experimental_payloads: dict[Any, Any] = dict(payloads) if payloads else {}
+        # Whatever it is: libraries raise errors again with their code in this place.
+        self._experimental_payloads: Any = args[0] if args else {}
 
     @property
     def message(self) -> str:
@@ -66,8 +63,8 @@ class OpError(Exception):
         return self._error_code
 
     @property
-    def experimental_payloads(self) -> dict[Any, Any]:
-        """A map of details that were attached to the error, often by another task."""
+    def experimental_payloads(self) -> Any:
+        """A map of details that were attached to the error, or what else was given as one."""
         return self._experimental_payloads
 
     def __str__(self) -> str:
@@ -84,10 +81,6 @@ class OpError(Exception):
             self._error_code,
             self._experimental_payloads,
         )
-
-
-def _payload_text(name: str, got: object) -> str:
-    return f"{name}: expected a mapping of payloads after the message, got {got!r}. Leave it out."
 
 
 class _CodedError(OpError):

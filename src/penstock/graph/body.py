@@ -61,7 +61,8 @@ class CallBody:
         self.plan: Any = None  # the runtime's plan for eager calls
         self.plans: dict[str, Any] = {}  # those of iterators, by the type of the device
         self.traced: Any = None  # the runtime's nodes, for use inside compiled regions
-        self.compiles: tuple[str, bool] | None = None  # a device, whether it may there
+        # A device, whether constant texts may be in it, and whether it may be compiled there.
+        self.compiles: tuple[str, bool, bool] | None = None
         self._effects: tuple[dict[int, str], bool] | None = None
 
     @property

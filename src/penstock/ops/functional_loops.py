@@ -23,6 +23,7 @@ from penstock.ops.tensor_array import TensorArray
 from penstock.types.dtypes import as_dtype
 from penstock.types.ragged_spec import RaggedTensorSpec
 from penstock.types.tensor_shape import TensorShape
+from penstock.types.type_spec import TypeSpec
 from penstock.util import nest
 
 # The loop counts within the length, and sets each element once: there is nothing to check.
@@ -262,9 +263,9 @@ def _check_row(spec: Any, value: Any) -> None:
 
 def _dtype_and_shape(spec: Any) -> tuple[Any, Any]:
     """Dtype and shape of an element that a signature describes."""
-    if isinstance(spec, (int, str)) or not hasattr(spec, "shape"):
+    if not isinstance(spec, TypeSpec):  # NumPy's types have attributes of these names too
         return as_dtype(spec), None
-    return spec.dtype, spec.shape
+    return spec.dtype, spec.shape  # type: ignore[attr-defined]  # of those that make one tensor
 
 
 def _map_now(rows: _Rows, specs: Sequence[Any], call: Callable[..., Any]) -> list[Any]:

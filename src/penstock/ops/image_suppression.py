@@ -90,10 +90,13 @@ def _scored(c: ShapeContext) -> list[Dims]:
 # ---- operations
 
 
-def suppression(signature: str, shape: Callable[[ShapeContext], Any]) -> OpDef:
+def suppression(
+    signature: str, shape: Callable[[ShapeContext], Any], host_inputs: tuple[str, ...] = ()
+) -> OpDef:
     """The definition of an operation that keeps boxes."""
     doc = "The boxes kept, best first, of those that overlap."
-    return define_op(signature, shape=shape, doc=doc).not_differentiable(NO_GRADIENT)
+    op = define_op(signature, shape=shape, host_inputs=host_inputs, doc=doc)
+    return op.not_differentiable(NO_GRADIENT)
 
 
 _T2 = "T: {half, float} = float, T_threshold: {half, float} = float"

@@ -1,13 +1,18 @@
-"""Non-maximum suppression in batches of images and of classes. Host only."""
+"""Non-maximum suppression in batches of images and of classes.
+
+Batches of images, padded, are compiled with `jit_compile=True`; all else runs on the host alone.
+"""
 
 from typing import Any
 
 import numpy as np
+from jax import lax
+from jax import numpy as jnp
 
 from penstock.core import native_arrays
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
-from penstock.core.kernels import host_kernel
+from penstock.core.kernels import compiled_kernel, host_kernel
 from penstock.core.shapes import ShapeContext
 from penstock.graph.standard_forms import standard_form
 from penstock.ops.array_basics import shape as shape_of
@@ -45,10 +50,11 @@ BATCHES = suppression(
     "iou_threshold: float, score_threshold: float) -> selected_indices: int32, valid_outputs: "
     "int32",
     _batches_shape,
+    host_inputs=("max_output_size",),
 )
 
 
-@host_kernel(BATCHES, limit=HOST)
+@host_kernel(BATCHES, limit=HOST, alone_from=1)
 def _of_batches(
     boxes: Array, scores: Array, most: Array, limit: Array, least: Array
 ) -> tuple[Array, Array]:
@@ -60,6 +66,45 @@ def _of_batches(
         there = np.flatnonzero((boxes[i] > 0).any(-1))  # the others are padding
         found = there[taken_plainly(boxes[i, there], scores[i, there], most, limit, least)[0]]
         indices[i, : len(found)], counts[i] = found, len(found)
+    return indices, counts
+
+
+@compiled_kernel(BATCHES)
+def _of_batches_compiled(
+    boxes: Array, scores: Array, most: Array, limit: Array, least: Array
+) -> tuple[Array, Array]:
+    batch, count = scores.shape
+    room = int(most)
+    if count == 0:
+        return jnp.zeros((batch, room), np.int32), jnp.zeros(batch, np.int32)
+    low = jnp.minimum(boxes[..., :2], boxes[..., 2:])
+    high = jnp.maximum(boxes[..., :2], boxes[..., 2:])
+    area = (high - low).prod(-1)
+    rows = jnp.arange(batch)
+
+    def best(values: Any) -> tuple[Any, Any, Any]:
+        """The best box left of each image, whether there is one, and what is left then."""
+        place = values.argmax(-1)
+        there = jnp.take_along_axis(values, place[:, None], 1)[:, 0] > -np.inf
+        sides = jnp.minimum(high, high[rows, place][:, None]) - jnp.maximum(
+            low, low[rows, place][:, None]
+        )
+        both = jnp.maximum(sides, 0).prod(-1)
+        own = area[rows, place][:, None]
+        part = jnp.where((own <= 0) | (area <= 0), 0, both / (own + area - both))
+        covered = jnp.where(limit > 0, part >= limit, part > limit)
+        covered = covered | (jnp.arange(count) == place[:, None])
+        return place, there, jnp.where(covered & there[:, None], -np.inf, values)
+
+    def one(index: Any, held: Any) -> Any:
+        values, indices, counts = held
+        place, there, values = best(values)
+        indices = indices.at[:, index].set(jnp.where(there, place, 0).astype(np.int32))
+        return values, indices, counts + there
+
+    real = (boxes > 0).any(-1) & (scores > least)  # the others are padding
+    start = jnp.where(real, scores, -np.inf), jnp.zeros((batch, room), np.int32)
+    _, indices, counts = lax.fori_loop(0, room, one, (*start, jnp.zeros(batch, np.int32)))
     return indices, counts
 
 

@@ -238,6 +238,8 @@ negative = unary_function(NEG, "negative", NEG.doc)
 
 @NEG.gradient
 def _neg_gradient(op: Any, grad: Any) -> Any:
+    if isinstance(grad, IndexedSlices):  # rows of a table stay rows
+        return IndexedSlices(negative(grad.values), grad.indices, grad.dense_shape)
     return negative(grad)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
+from penstock.core.composite import IndexedSlices
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import compiled_kernel, host_kernel, kernel
@@ -80,7 +81,12 @@ def _cast_compiled(xp: Any, x: Array, *, DstT: DType, Truncate: bool) -> Array:
 def _cast_gradient(op: Any, grad: Any) -> Any:
     source, target = op.inputs[0].dtype.base_dtype, op.outputs[0].dtype.base_dtype
     usable = all(t.is_floating or t.is_complex for t in (source, target))
-    return execute(CAST, (grad,), {"DstT": source}) if usable else None
+    if not usable:
+        return None
+    if isinstance(grad, IndexedSlices):  # rows of a table stay rows
+        values = execute(CAST, (grad.values,), {"DstT": source})
+        return IndexedSlices(values, grad.indices, grad.dense_shape)
+    return execute(CAST, (grad,), {"DstT": source})
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:

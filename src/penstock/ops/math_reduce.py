@@ -470,7 +470,8 @@ def count_nonzero(
       Tensor of `dtype`, without the reduced axes.
     """
     x = convert_to_tensor(input)
-    zero = convert_to_tensor("" if x.dtype is dt.string else 0, x.dtype)
+    none: Any = {dt.string: "", dt.bool_: False}.get(x.dtype, 0)
+    zero = convert_to_tensor(none, x.dtype)
     marks = cast(execute("NotEqual", (x, zero)), dt.int64)
     return cast(reduce_sum(marks, axis, bool(keepdims)), dtype, name)
 

@@ -362,8 +362,9 @@ def _incomplete_gamma(name: str, low: float, of_zero: float | None) -> Callable[
     def anywhere(a: Array, x: Array) -> Array:
         large = (a > _LARGE_ORDER[max(a.dtype.itemsize, 4)]) & (a < np.inf) & (x > 0)
         one = np.asarray(1, x.dtype)
-        wide = [v.astype(np.float32) if v.dtype.itemsize == 2 else v for v in (a, x)]
-        far = _gamma_of_large_order(*wide, name == "gammainc").astype(x.dtype)
+        kind = np.float32 if a.dtype.itemsize == 2 else a.dtype
+        far = _gamma_of_large_order(a.astype(kind), x.astype(kind), name == "gammainc")
+        far = far.astype(x.dtype)
         return jnp.where(large, far, function(*(jnp.where(large, one, v) for v in (a, x))))
 
     def call(a: Array, x: Array) -> Array:

@@ -23,8 +23,8 @@ from penstock.ops.array_join import concat
 from penstock.ops.array_order import transpose
 from penstock.ops.array_select import where
 from penstock.ops.array_shape import expand_dims
-from penstock.ops.composing import scope
-from penstock.ops.math_arithmetic import multiply, subtract
+from penstock.ops.composing import scope, shape_of
+from penstock.ops.math_arithmetic import add, multiply, subtract
 from penstock.ops.math_cast import cast
 from penstock.ops.math_compare import less
 from penstock.ops.nn_ctc_alignments import alignments
@@ -182,6 +182,10 @@ def _loss_gradient(op: Any, grad_loss: Any, grad_gradient: Any) -> list[Any]:
 
 def _dense_loss_shape(c: ShapeContext) -> list[Dims]:
     dims = c.rank(0, 3, "logits") or (None, None, None)
+    blank, classes = c.attr("blank_index"), dims[2]
+    if classes is not None and not -classes <= blank < classes:
+        problem = f"blank_index in [{-classes}, {classes}) for logits of {classes} classes"
+        c.fail(problem, str(blank), "Mind which class stands for no label.")
     batch = c.merge((dims[1],), c.rank(2, 1, "label_length")) or (None,)
     for index, rank, name in ((1, 2, "labels"), (3, 1, "logit_length")):
         rows = (c.rank(index, rank, name) or (None,))[:1]
@@ -212,6 +216,7 @@ def _dense_loss(
 ) -> tuple[Array, Array]:
     if labels.shape[1] == 0:
         labels = xp.zeros((labels.shape[0], 1), labels.dtype)
+    blank = blank_index + logits.shape[2] if blank_index < 0 else blank_index
     labels = xp.broadcast_to(labels, (logits.shape[1], labels.shape[1]))
     logit_length = xp.broadcast_to(logit_length, (logits.shape[1],))
     counted = xp.arange(labels.shape[1])[None] < label_length[:, None]
@@ -224,7 +229,7 @@ def _dense_loss(
             " Mind the number of classes and label_length."
         ),
     )
-    given = logits, labels, label_length, logit_length, blank_index
+    given = logits, labels, label_length, logit_length, blank
     found = native_ctc.loss(*given, merge=True) if xp is np else None
     return alignments(xp, *given) if found is None else found
 
@@ -295,22 +300,24 @@ def ctc_loss(
             )
         if not logits_time_major:
             logits = transpose(logits, [1, 0, 2])
-        blank = 0 if blank_index is None else blank_index
+        attrs = {"blank_index": 0 if blank_index is None else blank_index}
         inputs = [cast(v, dt.int32) for v in (labels, label_length, logit_length)]
-        attrs = {"blank_index": _from_the_front(blank, logits)}
         return execute(DENSE_LOSS, (logits, *inputs), attrs)[0]
 
 
-def _from_the_front(blank: int, logits: Tensor) -> int:
+def _place_of(blank: int, logits: Tensor) -> Any:
+    """The place of the blank class, from 0 on: a number, or a tensor if it follows from a shape."""
+    classes = None if logits.dims is None else logits.dims[2]
+    if classes is not None and not -classes <= blank < classes:
+        raise ValueError(
+            f"expected blank_index in [{-classes}, {classes}) for logits of {classes} classes, got"
+            f" {blank}. Mind which class stands for no label."
+        )
     if blank >= 0:
         return blank
-    classes = None if logits.dims is None else logits.dims[2]
-    if classes is None:
-        raise ValueError(
-            "blank_index counts from the end, but the number of classes is not known. Set it with"
-            " tf.ensure_shape, or count from 0."
-        )
-    return blank + classes
+    if classes is not None:
+        return blank + classes
+    return add(shape_of(logits)[2], blank)
 
 
 def _loss_of_sparse(
@@ -318,7 +325,7 @@ def _loss_of_sparse(
 ) -> Any:
     last = None if logits.dims is None else logits.dims[2]
     if blank not in (-1, None if last is None else last - 1):
-        blank = _from_the_front(blank, logits)
+        blank = _place_of(blank, logits)
         logits = concat(
             [logits[:, :, :blank], logits[:, :, blank + 1 :], logits[:, :, blank : blank + 1]], 2
         )

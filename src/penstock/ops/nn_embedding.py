@@ -141,9 +141,11 @@ def _clipped(rows: Any, ids: Tensor, max_norm: float | None) -> Any:
     """`rows` scaled down to `max_norm` where they are longer."""
     if max_norm is None:
         return rows
-    outer = len(ids.dims) if ids.dims is not None else 1
-    rank = len(rows.dims) if rows.dims is not None else outer + 1
-    axes = np.arange(outer, rank, dtype=np.int32)
+    if ids.dims is None or rows.dims is None:
+        ranks = (execute("Rank", (ids,)), execute("Rank", (rows,)))
+        axes = execute("Range", (*ranks, np.int32(1)))
+    else:
+        axes = np.arange(len(ids.dims), len(rows.dims), dtype=np.int32)
     squares = execute("Sum", (multiply(rows, rows), axes), {"keep_dims": True})
     norms = execute("Sqrt", (squares,))
     limit = number(max_norm, rows.dtype)

@@ -295,14 +295,15 @@ def _pruned(
 def _like_ids(result: Any, shape: Any, static: Any) -> Tensor:
     """The result with the leading axes of the ids."""
     if static.rank == 2:
-        result.set_shape([static.as_list()[0], *result.shape.as_list()[1:]])
+        if result.dims is not None:
+            result.set_shape([static.as_list()[0], *result.dims[1:]])
         return result  # type: ignore[no-any-return]
     count = _vector(execute("Sub", (execute("Size", (shape,)), np.int32(1))))
     head = cast(execute("Slice", (shape, [0], count)), dtypes.int32)
     tail = execute("Slice", (execute("Shape", (result,)), [1], [-1]))
     made = execute("Reshape", (result, concat([head, tail], 0)))
     if static.rank is not None and result.dims is not None:
-        made.set_shape([*static.as_list()[:-1], *result.shape.as_list()[1:]])
+        made.set_shape([*static.as_list()[:-1], *result.dims[1:]])
     return made  # type: ignore[no-any-return]
 
 

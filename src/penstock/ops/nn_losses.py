@@ -14,8 +14,10 @@ from penstock.core.context import state
 from penstock.core.execute import execute
 from penstock.core.op_def import OpDef
 from penstock.core.tensor import EagerTensor, Tensor
+from penstock.graph.behavior import control_dependencies
 from penstock.ops.composing import cast, like, number, reshape, scope, tensor, total, transpose
 from penstock.ops.conversion import get_static_value
+from penstock.ops.debug_asserts import assert_equal_v1
 from penstock.ops.math_arithmetic import add_v2, multiply, negative, subtract
 from penstock.ops.math_reduce import one_of
 from penstock.ops.nn_softmax import CROSS_ENTROPY, LOG_SOFTMAX, SOFTMAX, SPARSE_CROSS_ENTROPY
@@ -139,6 +141,9 @@ def softmax_cross_entropy_with_logits(
 
     Returns:
       The losses: the shape of `logits` without `axis`, of the dtype of `logits`.
+
+    Raises:
+      InvalidArgumentError: `axis` is outside the rank (ValueError in a graph).
     """
     with scope(name, "softmax_cross_entropy_with_logits") as full:
         logits = tensor(logits, name="logits")
@@ -150,6 +155,12 @@ def softmax_cross_entropy_with_logits(
             surprise = multiply(labels, log_softmax(logits, axis))
             return cast(negative(total(surprise, [axis])), given)
         rank = 0 if logits.dims is None else len(logits.dims)
+        if rank and not -rank <= axis < rank:
+            problem = f"expected an axis in [{-rank}, {rank}) for logits of rank {rank}, got {axis}"
+            fix = f"{problem}. Give the axis of the classes."
+            raise attributes.user_error(
+                CROSS_ENTROPY.name, ValueError(fix), eager=isinstance(logits, EagerTensor)
+            )
         if rank and axis % rank != rank - 1:
             order = [i for i in range(rank) if i != axis % rank] + [axis % rank]
             logits, labels = transpose(logits, order), transpose(labels, order)
@@ -170,6 +181,8 @@ def _rows(op: OpDef, logits: Tensor, labels: Tensor, name: str | None) -> Any:
         return execute("Reshape", (loss, np.array(sizes, np.int32)), None, "Reshape_2")
     classes = _last_size(logits) if dims is None or dims[-1] is None else dims[-1]
     matrix = _stacked([-1, classes])
+    if op is SPARSE_CROSS_ENTROPY and not isinstance(logits, EagerTensor):
+        labels = _of_rows(labels, logits)
     flat_labels = reshape(labels, [-1] if op is SPARSE_CROSS_ENTROPY else matrix)
     loss = execute(op, (reshape(logits, matrix), flat_labels), None, name)[0]
     if dims is not None and d.is_full(dims[:-1]):
@@ -177,6 +190,18 @@ def _rows(op: OpDef, logits: Tensor, labels: Tensor, name: str | None) -> Any:
     shape = execute("Shape", (logits,))
     outer = execute("StridedSlice", (shape, [0], [-1], [1]), {"begin_mask": 1})
     return execute("Reshape", (loss, outer), None, "Reshape_2")
+
+
+def _of_rows(labels: Tensor, logits: Tensor) -> Tensor:
+    """Labels of which a step finds that their shape is that of the logits' rows."""
+    if all(x.dims is not None and d.is_full(x.dims) for x in (labels, logits)):
+        return labels
+    rows = execute("Shape", (logits,))
+    rows = execute("StridedSlice", (rows, [0], [-1], [1]), {"begin_mask": 1})
+    sizes = execute("Shape", (labels,))
+    note = "labels.shape must be logits.shape without the last dimension. Reshape one of them."
+    with control_dependencies([assert_equal_v1(sizes, rows, message=note)]):
+        return execute("Identity", (labels,))  # type: ignore[no-any-return]
 
 
 def _last_size(x: Tensor) -> Any:

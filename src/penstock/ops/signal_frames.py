@@ -343,7 +343,8 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> An
         places = reshape(add(starts, reshape(range_op(length), [1, -1])), [-1])
         outer = sizes[:-2]
         # Samples first, so that those of one place are summed as the segments of a matrix.
-        flat = reshape(signal, concat([[-1], reshape(multiply(frames, length), [1])], 0))
+        rows = execute("Prod", (outer, np.int32(0)))  # there may be no frames
+        flat = reshape(signal, execute("Pack", ([rows, multiply(frames, length)],)))
         summed = transpose(unsorted_segment_sum(transpose(flat), places, maximum(total, 0)))
         result = reshape(summed, concat([outer, reshape(maximum(total, 0), [1])], 0))
         return _with_outer(result, signal, step)

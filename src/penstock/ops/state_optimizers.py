@@ -105,7 +105,8 @@ def _sparse_kernels(
             return
         refs, old, grad, indices, hyper = checked(ctx, inputs)
         touched, places = np.unique(indices, return_inverse=True)
-        new, scalars = [o[touched] for o in old], _scalars(np, hyper)
+        grad, scalars = np.asarray(grad), _scalars(np, hyper)
+        new = [np.asarray(o)[touched] for o in old]  # rows of JAX could not be written
         for group in groups(places):
             rows = places[group]
             results = rule(np, tuple([n[rows] for n in new]), grad[group], scalars, ctx.attrs)

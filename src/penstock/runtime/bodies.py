@@ -269,9 +269,9 @@ def compiles_inside(body: CallBody, device: str, caller: str = "", texts: bool =
     """
     if draws(body) and caller not in GIVES_STREAMS:
         return False
-    if body.compiles is None or body.compiles[0] != (device, texts):
-        body.compiles = ((device, texts), _all_compile(body, device, texts))
-    return body.compiles[1]
+    if body.compiles is None or body.compiles[:2] != (device, texts):
+        body.compiles = (device, texts, _all_compile(body, device, texts))
+    return body.compiles[2]
 
 
 def _all_compile(body: CallBody, device: str, texts: bool) -> bool:

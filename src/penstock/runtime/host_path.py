@@ -91,7 +91,7 @@ def located(problem: errors.OpError, node: Node) -> errors.OpError:
     if "{{node" in problem.message:
         return problem
     message = f"{node.where()}: {problem.message.partition(' [Op:')[0]}"
-    return type(problem)(None, node.origin, message, problem.experimental_payloads)  # type: ignore[arg-type]
+    return type(problem)(None, node.origin, message, problem.experimental_payloads)
 
 
 def _run_on_variables(

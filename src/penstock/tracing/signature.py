@@ -21,11 +21,11 @@ from penstock.core.symbolic_tensor import SymbolicTensor
 from penstock.core.tensor import EagerTensor, Tensor
 from penstock.tracing.variable_arguments import VariableKey, is_variable, variable_key
 from penstock.types import dims as d
-from penstock.types.composite_specs import SparseTensorSpec
+from penstock.types.composite_specs import SparseTensorSpec, VariableSpec
 from penstock.types.ragged_spec import RaggedTensorSpec
 from penstock.types.spec_parts import hashable, map_parts
 from penstock.types.tensor_shape import TensorShape
-from penstock.types.tensor_spec import DenseSpec, TensorSpec
+from penstock.types.tensor_spec import BoundedTensorSpec, DenseSpec, TensorSpec
 from penstock.types.trace_type import TracingContext
 from penstock.types.type_spec import TypeSpec
 from penstock.util import nest
@@ -224,6 +224,8 @@ class SpecKey:
         return isinstance(other, SpecKey) and self.spec == other.spec
 
     def __repr__(self) -> str:
+        if type(self.spec).__repr__ is TypeSpec.__repr__ and _compares_itself(self.spec):
+            return type(self.spec).__name__  # its parts may not be there to be shown
         return repr(self.spec)
 
 
@@ -329,15 +331,25 @@ def _component_keys(value: CompositeTensor, spec: TypeSpec, tensors: list[Any]) 
 
 def _static_parts(spec: TypeSpec) -> Any:
     """What a composite's spec says beside the shapes and dtypes of its tensors."""
-    if spec._hides_types:
+    if spec._hides_types or _compares_itself(spec):
         return SpecKey(spec)
     parts = hashable(tuple(map_parts(_static_part, spec._serialize())))
     # The tensors of a sparse one do not tell the shape of the whole, which its trace has.
     return (ShapeKey(spec.shape.dims_tuple), parts) if isinstance(spec, SparseTensorSpec) else parts
 
 
+def _compares_itself(spec: TypeSpec) -> bool:
+    """Whether its class says itself which specs are equal; such specs may not be serializable."""
+    return type(spec).__eq__ not in _OWN_EQUALITIES
+
+
+_OWN_EQUALITIES = [cls.__eq__ for cls in (TypeSpec, DenseSpec, BoundedTensorSpec, VariableSpec)]
+
+
 def _static_part(part: Any) -> Any:
-    if isinstance(part, (TensorShape, DenseSpec)):
+    if isinstance(part, TensorShape) or (
+        isinstance(part, DenseSpec) and not _compares_itself(part)
+    ):
         return None
     if isinstance(part, TypeSpec):  # a value made of tensors within another one
         return type(part), _static_parts(part)

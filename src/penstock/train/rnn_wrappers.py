@@ -1,6 +1,6 @@
 """Cells around other cells: dropout, residual connections, devices."""
 
-import zlib
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -190,10 +190,12 @@ class DropoutWrapper(_Wrapper):
         ]
 
     def _seed_of(self, place: str, index: int) -> int | None:
-        """Different seeds for different places."""
+        """Different seeds for different places: those that TensorFlow's wrapper has."""
         if self._seed is None:
             return None
-        return zlib.crc32(f"{self._seed}/{place}/{index}".encode()) & 0x7FFFFFFF
+        text = f"{self._seed}{place}_{index}"
+        digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+        return int(digest[:8], 16) & 0x7FFFFFFF
 
     def _drop(self, values: Any, place: str, keep: Any, wanted: list[bool] | None = None) -> Any:
         flat = nest.flatten(values)
