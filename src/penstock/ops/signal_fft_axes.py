@@ -9,12 +9,12 @@ from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.graph.standard_forms import standard_form
 from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.composing import scope
 from penstock.ops.math_arithmetic import multiply
 from penstock.ops.math_cast import cast
 from penstock.ops.math_reduce import reduce_prod
-from penstock.graph.standard_forms import standard_form
 from penstock.ops.signal_fft import (
     COMPLEX_OF,
     REAL_OF,
