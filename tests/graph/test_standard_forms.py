@@ -232,6 +232,38 @@ def test_a_call_of_a_form_that_is_not_known_stays_one():
     assert run_message(message, values, count)[0].tolist() == [[1, 2, 0]]
 
 
+def test_operations_of_older_files_are_read():
+    values = complex_numbers(2, 3)
+    with tf.Graph().as_default() as graph:
+        v1.placeholder(tf.complex64, [2, 3], name="x")
+        tf.constant([3, 2], name="shape")
+        places = [[0, 1], [1, 0]]
+        raw.DenseToCSRSparseMatrix(dense_input=values, indices=places, name="matrix")
+        message = graph.as_graph_def()
+    resize = message.node.add(name="resized", op="PenstockResizeAxes", input=["x", "shape"])
+    resize.attr["T"].type = tf.complex64.as_datatype_enum
+    message.node.add(name="at", op="PenstockSparseMatrixAt", input=["matrix", "matrix"])
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        resized, at = tf.import_graph_def(message, name="", return_elements=["resized:0", "at:0"])
+        dense = raw.CSRSparseMatrixToDense(sparse_input=at, type=tf.complex64)
+        found, kept = session.run([resized, dense], {"x:0": values})
+        again = graph.as_graph_def()
+    np.testing.assert_array_equal(found, [*values[:, :2], [0, 0]])
+    np.testing.assert_array_equal(kept, values * [[0, 1, 0], [1, 0, 0]])
+    assert not [n.op for n in again.node if n.op.startswith("Penstock")]
+
+
+def test_transforms_that_are_read_are_written_as_they_were():
+    values = [numbers(3, 4)]
+    message, count = message_of(lambda x: tf.signal.rfft(x, [6]), *_signature(values, False))
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(message, name="")
+        again = graph.as_graph_def(add_shapes=True)
+    assert len(nodes_of(again)) == len(nodes_of(message))
+    wanted = np.fft.rfft(values[0], 6).astype(np.complex64)
+    _agree(run_message(as_others_read(again), values, count), [wanted])
+
+
 def test_names_in_place_are_those_that_are_free():
     def transformed(x):
         size = tf.identity(x, name="rfft/Shape")

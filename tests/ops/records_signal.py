@@ -171,4 +171,12 @@ RECORDS = [
         differentiable=(0,),
         result_dtype="complex64",
     ),
+    Record(
+        "PenstockResizeAxes",
+        [case(normal(2, 3), [3, 2]), case(normal(2, 3), [2, 3]), case(normal(0, 3), [1, 1])],
+        resized,
+        lambda x, dims: execute(signal_fft_axes.RESIZE, (x, dims)),
+        (*FLOATS, *COMPLEX),
+        differentiable=(0,),
+    ),
 ]

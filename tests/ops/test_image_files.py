@@ -160,6 +160,23 @@ def test_a_jpeg_that_ends_early():
         tf.io.decode_and_crop_jpeg(half, [0, 0, 92, 148])
 
 
+@pytest.mark.parametrize("downsampled", [False, True])
+@pytest.mark.parametrize("share", [0.15, 0.3, 0.8])
+@pytest.mark.parametrize("progressive", [False, True])
+def test_windows_of_jpeg_files_that_end_early(progressive, share, downsampled):
+    """What scans do not tell of a block is guessed from those around, two rows of them below."""
+    image = np.random.default_rng(3).integers(0, 256, (200, 40, 3)).astype(np.uint8)
+    data = tf.io.encode_jpeg(image, progressive=progressive, chroma_downsampling=downsampled)
+    early = data.numpy()[: int(len(data.numpy()) * share)]
+    whole = tf.io.decode_jpeg(early, try_recover_truncated=True)
+    for height in (1, 7, 8, 15, 16, 17, 32, 33):
+        window = [0, 0, height, 40]
+        found = tf.raw_ops.DecodeAndCropJpeg(
+            contents=early, crop_window=window, try_recover_truncated=True
+        )
+        np.testing.assert_array_equal(found, whole[:height])
+
+
 @pytest.mark.parametrize("ratio", [1, 4])
 @pytest.mark.parametrize("progressive", [False, True])
 @pytest.mark.parametrize("channels", [1, 3])

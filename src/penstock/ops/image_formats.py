@@ -325,7 +325,7 @@ def jpeg_window(
     """A window (row, column, height, width) of what `jpeg` gives; the end mark may miss.
 
     Rows below it are not decoded: the frame's header is told of no more than what the window takes,
-    and of as many again as are coded together, whose colors are mixed into its last ones.
+    and of those below that show in its last ones.
     """
     frame = _fitting_frame(data, channels)
     y, x, height, width = window
@@ -336,13 +336,23 @@ def jpeg_window(
         data = data + b"\xff\xd9"
     elif frame.scan < 0:
         raise BadImage("the JPEG data ends early")
-    rows = -(-(y + height) * ratio // frame.lines) * frame.lines + frame.lines
+    rows = (-(-(y + height) * ratio // frame.lines) + _below(data, frame)) * frame.lines
     if rows < frame.shape[0]:
         size = frame.at + 5
         data = b"".join([data[:size], rows.to_bytes(2, "big"), data[size + 2 :]])
         frame = frame._replace(shape=(rows, *frame.shape[1:]))
     found = _guarded(_read_jpeg, data, frame, channels, ratio)
     return np.ascontiguousarray(found[y : y + height, x : x + width])
+
+
+def _below(data: bytes, frame: JpegFrame) -> int:
+    """How many rows of blocks show in the one above them.
+
+    One, as its colors are mixed into the last ones above. Of a progressive file, two more: where
+    scans are missing, what they would tell of a block is guessed from those two rows around it.
+    """
+    progressive = data[frame.at + 1] & 3 == 2
+    return 3 if progressive else 1
 
 
 def _fitting_frame(data: bytes, channels: int) -> JpegFrame:

@@ -326,10 +326,15 @@ def _pow_real(x: Array, y: Array) -> Array:
 
 @kernel(POW, types=COMPLEX_TYPES)
 def _pow_complex(xp: Any, x: Array, y: Array) -> Array:
-    """0 to what has a positive real part is 0, and to what has a negative one infinite."""
+    """0 to what has a positive real part is 0, and to what has a negative one infinite.
+
+    Infinity to what has a negative one is 0.
+    """
     result = xp.power(x, y)
-    if xp is np and x.all():
+    infinite = xp.isinf(x)
+    if xp is np and x.all() and not infinite.any():
         return result
+    result = xp.where(infinite & (y.real < 0) & xp.isfinite(y), 0, result)
     low, high = xp.where(y.real < 0, complex(np.inf, np.nan), result), y.real > 0
     return xp.where(x == 0, xp.where(high, 0, low), result).astype(result.dtype)
 

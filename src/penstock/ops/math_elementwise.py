@@ -172,7 +172,11 @@ def _sigmoid(xp: Any, x: Array) -> Array:
 
 @kernel(SIGMOID, types=COMPLEX_TYPES)
 def _sigmoid_complex(xp: Any, x: Array) -> Array:
-    return xp.where(x.real == -np.inf, 0, _sigmoid(xp, x)).astype(x.dtype)
+    """By the exponential that does not overflow, which is 0 at an infinite real part."""
+    low = x.real < 0
+    small = xp.exp(xp.where(low, x, -x))
+    small = xp.where(xp.isinf(x.real), 0, small)
+    return (xp.where(low, small, 1) / (1 + small)).astype(x.dtype)
 
 
 sigmoid = unary_function(SIGMOID, "sigmoid", SIGMOID.doc)

@@ -241,7 +241,7 @@ IRFFT3D = _define_inverse_real("IRFFT3D", 3)
 
 
 for _op in (RFFT, RFFT2D, RFFT3D, IRFFT, IRFFT2D, IRFFT3D):
-    _attach = standard_form(_op, in_place=True, when=signal_fft_forms.may_be_short)
+    _attach = standard_form(_op, when=signal_fft_forms.may_be_short)
     _attach(signal_fft_forms.transform_filled_up(_op.name))
 
 

@@ -9,6 +9,7 @@ from penstock.core.execute import execute
 from penstock.core.kernels import kernel
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
+from penstock.graph.standard_forms import standard_form
 from penstock.ops.array_basics import shape as shape_of
 from penstock.ops.composing import scope
 from penstock.ops.math_arithmetic import multiply
@@ -25,6 +26,7 @@ from penstock.ops.signal_fft import (
     plain_numbers,
     real_gradient,
     real_input,
+    resized,
 )
 from penstock.ops.signal_fft_forms import resized_to
 from penstock.types import dtypes as dt
@@ -138,6 +140,29 @@ IRFFTND = _define_nd(
     f"(input: Tcomplex, fft_length: int32, axes: int32; {REAL_TYPES}) -> output: Treal",
     "Real signals from half of their Fourier transform over any axes.",
 )
+
+
+# Only old files have it; gradients are cut and filled up by `resized_to`.
+RESIZE = define_op(
+    "PenstockResizeAxes(input: T, shape: int32; T: {complex64, complex128, float, double}) -> "
+    "output: T",
+    shape=lambda c: c.shape_value(1),
+    host_inputs=("shape",),
+    doc="The input cut, or filled up with zeros, to a shape.",
+)
+
+
+@kernel(RESIZE)
+def _resize(xp: Any, x: Array, shape: Array) -> Array:
+    return resized(xp, x, tuple(int(n) for n in shape))
+
+
+@RESIZE.gradient
+def _resize_gradient(op: Any, grad: Any) -> list[Any]:
+    return [resized_to(grad, shape_of(op.inputs[0])), None]
+
+
+standard_form(RESIZE, in_place=True)(resized_to)
 
 
 def _complex_nd_gradient(op: Any, grad: Any, inverse: bool) -> list[Any]:

@@ -202,7 +202,8 @@ def _at_shape(c: ShapeContext) -> Dims:
 
 
 AT: OpDef = define_op(
-    f"PenstockSparseMatrixAt(matrix: variant, places: variant; type: {NUMBERS}) -> output: variant",
+    f"PenstockSparseMatrixAt(matrix: variant, places: variant; type: {NUMBERS} = float) -> "
+    "output: variant",
     shape=_at_shape,
     doc="The values of a sparse matrix at the places of another one; zeros where it has none.",
 )
@@ -210,7 +211,8 @@ AT: OpDef = define_op(
 
 @host_kernel(AT, limit=HOST)
 def _at(matrix: Any, places: Any, *, type: DType) -> CsrMatrix:
-    source, wanted = held(matrix, type, "matrix"), held(places)
+    # Older files leave the type out, whatever it is: the matrix says.
+    source, wanted = held(matrix), held(places)
     if source.dims != wanted.dims:
         raise invalid(
             f"expected matrices of one shape, got {d.text(source.dims)} and {d.text(wanted.dims)}."
