@@ -136,7 +136,7 @@ def test_checks_run_under_the_runner(builder, compiles_for, tmp_path):
     runner.chmod(0o755)
     assert builder.check("", 7, [str(runner), "-L", "/root of ARM"]) == 0
     calls = ran.read_text().splitlines()
-    assert len(calls) == 10
+    assert len(calls) == 11
     assert all(call.startswith("-L /root of ARM /") and call.endswith(" 7") for call in calls)
 
 

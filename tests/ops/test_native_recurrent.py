@@ -90,7 +90,7 @@ def test_a_length_that_the_sequence_does_not_have_is_refused(calls):
 
 
 @pytest.mark.parametrize(("name", "order"), [("BlockLSTM", "icfo"), ("BlockLSTMV2", "ifco")])
-@pytest.mark.parametrize(("batch", "compiled"), [(2, False), (200, True)])
+@pytest.mark.parametrize(("batch", "compiled"), [(2, False), (200, False), (400, True)])
 def test_single_calls_with_many_gates_are_compiled(name, order, batch, compiled):
     if not native.state().library:
         pytest.skip("the native library is not built")

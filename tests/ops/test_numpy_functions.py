@@ -183,6 +183,20 @@ def as_arrays():
 
 
 @pytest.mark.usefixtures("as_arrays")
+def test_products_of_vectors_are_those_of_numpy():
+    v, a, stack = tf.constant([1.0, 2.0, 3.0]), tf.ones([2, 3]), tf.ones([4, 3, 2])
+    assert (v @ v).numpy() == 14
+    assert (a @ v).tolist() == (v @ tf.transpose(a)).tolist() == [6, 6]
+    assert (v @ stack).tolist() == [[6, 6]] * 4
+    assert (tf.Variable(v) @ v).numpy() == 14
+    assert (a @ tf.transpose(a)).tolist() == [[3, 3], [3, 3]]
+    late = tf.function(lambda x: x @ x, input_signature=[tf.TensorSpec(None)])
+    assert late(v).numpy() == 14
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match="3 != 2"):
+        v @ tf.ones([2])
+
+
+@pytest.mark.usefixtures("as_arrays")
 def test_tensors_behave_as_arrays():
     x, i = tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.constant([[1, 2], [3, 4]])
     assert (x + i).dtype.name == "float64"

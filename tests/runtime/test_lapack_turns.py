@@ -33,14 +33,37 @@ def looped(a, b):
     return tf.while_loop(lambda i, _: i < 3, lambda i, x: (i + 1, sum(solved(a, x))), [0, b])[1:]
 
 
+def still(a, b):
+    # Calls in rounds that need nothing of a round, of three loops and outside of them.
+    def grown(c):
+        def add(i, x):
+            return i + 1, x * 100.0 + 1e25 + 0 * tf.linalg.inv(c)
+
+        return tf.while_loop(lambda i, x: tf.reduce_sum(x) < 1e30, add, [0, tf.abs(b) + 1.0])[1]
+
+    return grown(a), grown(a + b), grown(a * 2.0), tf.linalg.inv(a * 3.0)
+
+
+def chosen(a, b):
+    # Calls in branches, by what is not known, beside others.
+    p = tf.reduce_sum(a) > 0
+    return (
+        tf.cond(p, lambda: (a, tf.linalg.solve(a, b)), lambda: (a, b)),
+        tf.cond(p, lambda: (b, tf.linalg.inv(a)), lambda: (b, a)),
+        tf.vectorized_map(tf.linalg.inv, a),
+        tf.linalg.solve(a, a + b),
+    )
+
+
 wanted = [x.numpy() for x in solved(a, b)]
 steps = [tf.function(solved), tf.function(solved, jit_compile=True), tf.function(looped)]
+steps += [tf.function(still), tf.function(chosen)]
 
 
 def work(step):
     for _ in range(15):
-        found = [x.numpy() for x in step(a, b)]
-        if step is not steps[2]:
+        found = [x.numpy() for x in tf.nest.flatten(step(a, b))]
+        if step in steps[:2]:
             for mine, other in zip(found, wanted, strict=True):
                 np.testing.assert_allclose(mine, other, rtol=2e-3, atol=2e-3)
 
@@ -103,3 +126,19 @@ def test_what_is_not_finite_is_handed_on_as_it_is(dtype):
 
     for mine, other in zip(tf.function(both, jit_compile=True)(x, y), both(x, y), strict=True):
         np.testing.assert_allclose(mine, other)
+
+
+def test_what_is_known_stays_known_behind_a_call():
+    """A predicate that follows from a shape chooses a branch; the other one is not compiled."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None])], jit_compile=True)
+    def f(a):
+        def other():
+            return tf.linalg.inv(tf.reshape(a, [5, 5]))
+
+        x = tf.cond(tf.reduce_sum(a) > 0.0, lambda: tf.linalg.inv(a), lambda: a)
+        return x, tf.cond(tf.shape(a)[0] > 2, lambda: tf.linalg.inv(x), other)
+
+    x, z = f(tf.eye(3) * 2.0)
+    np.testing.assert_array_equal(x, np.eye(3) / 2)
+    np.testing.assert_array_equal(z, np.eye(3) * 2)

@@ -453,6 +453,19 @@ def test_only_what_else_is_in_the_way_is_named() -> None:
     assert "Where" not in text
 
 
+def test_texts_are_refused_with_their_line_beside_them_too() -> None:
+    @tf.function(jit_compile=True)
+    def alone(x):
+        return tf.cond(x > 0.0, lambda: tf.constant("a"), lambda: tf.constant("b"))
+
+    @tf.function(jit_compile=True)
+    def beside(x):
+        return tf.where(x[None] > 0.0), tf.while_loop(lambda s: x < 0.0, lambda s: [s], ["a"])
+
+    for f in (alone, beside):
+        assert "hold no values of dtype string" in _refused(lambda f=f: f(tf.constant(1.0)))
+
+
 def test_parts_have_no_single_view_of_the_compiler() -> None:
     @tf.function(jit_compile=True)
     def f(x):

@@ -159,6 +159,10 @@ class _Turn:
     """
 
     def __init__(self) -> None:
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """For a child of fork: whoever had the turn is not in it."""
         self.lock = threading.RLock()
         self._locks = Locks([self])
 
@@ -174,6 +178,8 @@ class _Turn:
 
 
 _turn = _Turn()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_turn.begin_anew)
 
 
 class Limit:

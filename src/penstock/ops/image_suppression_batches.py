@@ -6,13 +6,12 @@ Batches of images, padded, are compiled with `jit_compile=True`; all else runs o
 from typing import Any
 
 import numpy as np
-from jax import lax
-from jax import numpy as jnp
 
 from penstock.core import native_arrays
 from penstock.core.convert import convert_to_tensor
 from penstock.core.execute import execute
 from penstock.core.kernels import compiled_kernel, host_kernel
+from penstock.core.lazy import jnp, lax
 from penstock.core.shapes import ShapeContext
 from penstock.graph.standard_forms import standard_form
 from penstock.ops.array_basics import shape as shape_of

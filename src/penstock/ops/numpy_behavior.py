@@ -66,10 +66,15 @@ def _numeric(value: Any) -> bool:
 
 
 def _operator(function: Function, before: Function, *, turned: bool = False) -> Function:
-    """`function` for numbers of different dtypes; `before`, the usual operator, for all else."""
+    """`function` for numbers of different dtypes; `before`, the usual operator, for all else.
+
+    Products of vectors are no other operator's: those of matrices alone are the usual ones.
+    """
+    least = 2 if function is numpy_products.matmul else 0
 
     def operator(x: Any, y: Any) -> Any:
-        if isinstance(y, Tensor) and y.dtype is x.dtype and not x.dtype.is_bool:
+        alike = isinstance(y, Tensor) and y.dtype is x.dtype and not x.dtype.is_bool
+        if alike and (not least or all(t.dims and len(t.dims) >= least for t in (x, y))):
             return before(x, y)
         if isinstance(y, CompositeTensor) or not (_numeric(x) and _numeric(y)):
             return before(x, y)

@@ -22,6 +22,7 @@ from penstock.runtime.executable import NO_KERNEL, trace_node
 from penstock.runtime.fusing import fuse_chains
 from penstock.runtime.host_path import HostPath
 from penstock.runtime.host_work import OVERHEAD, Budget
+from penstock.runtime.lapack_turns import begin_turns
 from penstock.runtime.loop_nodes import copied
 from penstock.runtime.program import FEED, Program, build
 from penstock.runtime.simplify import PASSES, prepared_op, simplify
@@ -240,6 +241,8 @@ def trace_nodes(
     refs: dict[Any, Any] = {}
     for feed, value in zip(traced.program.feeds, arguments, strict=True):
         (refs if isinstance(value, TracedRef) else values)[id(feed), 0] = value
+    if traced.device == "CPU":
+        begin_turns(collected, traced.nodes, arguments)
     for node, prepared in zip(traced.nodes, traced.prepared, strict=True):
         if node.type != "Const" and prepared.compiled is None:
             known = all(isinstance(values.get((id(n), i)), np.ndarray) for n, i in node.inputs)

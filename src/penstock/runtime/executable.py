@@ -35,7 +35,7 @@ from penstock.core.traced import (
     gate_now,
 )
 from penstock.runtime.finishing import FINISH, Finisher
-from penstock.runtime.lapack_turns import calls_lapack, end_turn, take_turn
+from penstock.runtime.lapack_turns import begin_turns, calls_lapack, end_turn, take_turn, wait
 from penstock.runtime.program import Node, Ref
 from penstock.runtime.repeats import Constant, Link, Repeat, Same, find_repeats
 from penstock.types import dtypes as dt
@@ -237,7 +237,7 @@ class Executable:
             zip(region.nodes, region.prepared, strict=True)
         ):
             repeat = self._repeats.get(id(node))
-            if repeat is not None and trace_repeat(repeat, values):
+            if repeat is not None and trace_repeat(repeat, values, collected):
                 looped.update(id(n) for nodes in repeat.rounds for n in nodes)
             if id(node) not in looped and (id(node), 0) not in values:
                 trace_node(node, prepared, values, refs, collected, step_values.get(position))
@@ -368,7 +368,7 @@ def trace_node_alone(
     return result
 
 
-def trace_repeat(repeat: Repeat, values: dict[Any, Any]) -> bool:
+def trace_repeat(repeat: Repeat, values: dict[Any, Any], collected: Collected) -> bool:
     """Traces rounds as a loop, and adds what the last one hands on to `values`.
 
     Returns:
@@ -387,7 +387,10 @@ def trace_repeat(repeat: Repeat, values: dict[Any, Any]) -> bool:
 
     dtypes = [repeat.prepared[j].out_numpy[i] for j, i in keys]
     given = [jnp.asarray(v, dtype) for v, dtype in zip(first, dtypes, strict=True)]
-    last = jax.lax.fori_loop(0, rounds, one, given)
+    in_turn = any(map(calls_lapack, repeat.rounds[0]))
+    last = jax.lax.fori_loop(0, rounds, one, wait(collected, given) if in_turn else given)
+    if in_turn:
+        end_turn(collected, last)
     for (j, i), value in zip(keys, last, strict=True):
         values[id(repeat.rounds[-1][j]), i] = value
     return True
@@ -399,6 +402,7 @@ def _trace_round(
     """The results of one round."""
     results: dict[Any, Any] = {}
     collected = Collected()
+    begin_turns(collected, repeat.rounds[0], list(handed.values()))
     for j, (node, row) in enumerate(zip(repeat.rounds[0], repeat.form, strict=True)):
         arguments = []
         for source in row:
@@ -446,7 +450,7 @@ def _trace_compiled(
     )
     in_turn = prepared.device == "CPU" and calls_lapack(node)
     if in_turn:
-        arguments = take_turn(collected, arguments)
+        arguments = take_turn(collected, node, arguments)
     try:
         results = function(*head, *arguments)
     except (NotStatic, errors.OpError):

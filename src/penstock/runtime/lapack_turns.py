@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock.core.lapack import OPERATIONS
 from penstock.core.lazy import jax, jnp
-from penstock.core.traced import Collected
+from penstock.core.traced import Collected, TracedRef
 from penstock.graph.body import CallBody
 from penstock.graph.func_graph import bodies_of
 
@@ -32,27 +32,50 @@ def _in_body(body: CallBody) -> bool:
     return body.lapack
 
 
-def take_turn(collected: Collected, arguments: Sequence[Any]) -> list[Any]:
-    """The arguments of a call, of which the first array waits for the results of the last call.
+def begin_turns(collected: Collected, nodes: Sequence[Any], arguments: Sequence[Any]) -> None:
+    """Makes the first call of a body wait for all that the body is given.
+
+    So XLA cannot take it out of the body as a call that needs nothing of a round or a branch.
+    """
+    if collected.turn is None and any(map(calls_lapack, nodes)):
+        end_turn(collected, arguments)
+
+
+def take_turn(collected: Collected, node: Any, arguments: Sequence[Any]) -> list[Any]:
+    """The arguments of a node that calls LAPACK, which wait for the results of the last call.
+
+    Of a call itself that is the first argument, of one with bodies each that is not known.
+    """
+    if bodies_of(node.attrs):
+        return wait(collected, arguments)
+    first, *others = arguments
+    return [*wait(collected, [jnp.asarray(first)]), *others]
+
+
+def wait(collected: Collected, values: Sequence[Any]) -> list[Any]:
+    """The values, of which arrays that are not known wait for the results of the last call."""
+    last = collected.turn
+    if last is None:
+        return list(values)
+    return [jax.tree.map(lambda x: _after(last, x) if _waits(x) else x, v) for v in values]
+
+
+def end_turn(collected: Collected, results: Sequence[Any]) -> None:
+    """Notes results of a call as those that the next call waits for: the first number of each."""
+    arrays = [r.value if isinstance(r, TracedRef) else r for r in results]
+    numbers = [jnp.real(x.reshape(-1)[0]) for x in jax.tree.leaves(arrays) if _waits(x)]
+    if numbers:
+        collected.turn = sum(number.astype(jnp.float32) for number in numbers)
+
+
+def _waits(value: Any) -> bool:
+    return isinstance(value, jax.Array) and value.size > 0
+
+
+def _after(last: Any, x: Any) -> Any:
+    """`x`, once there is `last`.
 
     XLA orders calls by the arrays that they read and write, and removes what it sees to change
     nothing. It does not see that no number is both NaN and zero.
     """
-    arguments = list(arguments)
-    last = collected.turn
-    place = next((i for i, a in enumerate(arguments) if getattr(a, "size", 0)), None)
-    if last is None or place is None:
-        return arguments
-    x = jnp.asarray(arguments[place])
-    never = jnp.isnan(last) & (last == 0)
-    arguments[place] = jnp.where(never, jnp.zeros((), x.dtype), x)
-    return arguments
-
-
-def end_turn(collected: Collected, results: Sequence[Any]) -> None:
-    """Notes a call's results as those that the next call waits for."""
-    for result in results:
-        if isinstance(result, jax.Array) and result.size:
-            number = jnp.real(result.reshape(-1)[0])
-            collected.turn = number.astype(jnp.float32)
-            return
+    return jnp.where(jnp.isnan(last) & (last == 0), jnp.zeros((), x.dtype), x)

@@ -5,7 +5,7 @@ of it is an error at the first call and never a reason to run on the host. `unsu
 beforehand which operations have no place in it; others show when the region is traced.
 
 Only operations of BETWEEN, which TensorFlow's compiler has and JAX's has not, take such a function
-apart: they run on the host, and what is before and behind them is compiled.
+apart: it has an ordinary plan, in which they run on the host and so may what needs their values.
 """
 
 from typing import Any, NoReturn
@@ -51,12 +51,8 @@ def unsupported(node: Node, device: str) -> str | None:
     if node.type in OUTSIDE or node.type == "Const":
         return None
     assert node.op is not None
-    if node.refused:
-        return node.refused
-    taken = [(s, s.dtypes[i]) for s, i in node.inputs]
-    for dtype in [*node.dtypes, *(t for s, t in taken if s.type != "Const")]:
-        if dtype in _NO_ARRAYS:
-            return f"compiled regions hold no values of dtype {dtype.name}"
+    if why := _by_itself(node):
+        return why
     for body in bodies_of(node.attrs):
         if not compiles_inside(body, device, node.type, texts=True):
             return why_not_inside(body, device, node.type, texts=True)
@@ -66,10 +62,22 @@ def unsupported(node: Node, device: str) -> str | None:
     return None if foldable else NO_KERNEL
 
 
+def _by_itself(node: Node) -> str | None:
+    """What is against a node whatever kernels there are."""
+    if node.refused:
+        return node.refused
+    taken = [(s, s.dtypes[i]) for s, i in node.inputs]
+    for dtype in [*node.dtypes, *(t for s, t in taken if s.type != "Const")]:
+        if dtype in _NO_ARRAYS:
+            return f"compiled regions hold no values of dtype {dtype.name}"
+    return None
+
+
 def _between(node: Node, device: str) -> bool:
     """Whether a node, or all that is against its bodies, only has to run between regions."""
-    bodies = bodies_of(node.attrs)
-    return node.type in BETWEEN or (bool(bodies) and all(_parts(b, device) for b in bodies))
+    if _by_itself(node) is not None or not _holds_between(node.type, node.attrs):
+        return False
+    return all(_parts(body, device) for body in bodies_of(node.attrs))
 
 
 def _holds_between(type_name: str, attrs: dict[str, Any]) -> bool:
