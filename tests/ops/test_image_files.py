@@ -198,7 +198,7 @@ def test_windows_of_jpeg_files(channels, progressive, ratio):
 
 
 def test_images_without_pixels_are_in_no_summary():
-    with pytest.raises(tf.errors.InvalidArgumentError, match="PNG file: .* got 0 by 3 pixels"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"PNG file: .* got 0 by 3 pixels"):
         tf.raw_ops.ImageSummary(tag="a", tensor=np.zeros((2, 0, 3, 3), np.float32))
 
 
