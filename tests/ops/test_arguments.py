@@ -98,6 +98,15 @@ def test_repeats_of_sizes_that_are_known_late(axis: Any, shape: Any, times: Any)
                 f(x, np.int32(wrong))
 
 
+def test_repeats_of_a_scalar_of_unknown_rank() -> None:
+    function = tf.function(
+        lambda x, n: tf.repeat(x, n, axis=0),
+        input_signature=[tf.TensorSpec(None), tf.TensorSpec([None], tf.int32)],
+    )
+    assert function(5.0, [2]).numpy().tolist() == [5, 5]
+    assert function([5.0, 6.0], [2, 1]).numpy().tolist() == [5, 5, 6]
+
+
 def test_negative_repeats_count_as_none() -> None:
     for repeats in ([3, -1, 2], [-1, -1, -1]):
         want = np.repeat([1, 2, 3], np.maximum(repeats, 0))

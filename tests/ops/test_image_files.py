@@ -197,6 +197,11 @@ def test_windows_of_jpeg_files(channels, progressive, ratio):
         tf.io.decode_and_crop_jpeg(data, [0, 0, len(whole) + 1, 1], ratio=ratio)
 
 
+def test_images_without_pixels_are_in_no_summary():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"PNG file: .* got 0 by 3 pixels"):
+        tf.raw_ops.ImageSummary(tag="a", tensor=np.zeros((2, 0, 3, 3), np.float32))
+
+
 def test_frames():
     frames = np.stack([np.asarray(f) for f in FRAMES])
     np.testing.assert_array_equal(tf.io.decode_webp(FILES["webp"])[..., :3], frames)

@@ -158,6 +158,9 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
                 f"axis={axis} may only be negative if rank(data) is statically known. Use"
                 " tf.ensure_shape."
             )
+        sizes = shape_of(data)
+        least = execute("Maximum", (1 - execute("Size", (sizes,)), 0))  # a scalar is a vector of 1
+        data = reshape(data, concat([execute("Fill", (reshape(least, [1]), 1)), sizes], 0))
         rows = execute("Range", (0, execute("GatherV2", (shape_of(data), axis, 0)), 1))
         return execute("GatherV2", (data, repeat(rows, times, 0), axis), None, name)
     rank = len(data.dims)

@@ -332,21 +332,22 @@ def _polygamma_gradient(op: Any, grad: Any) -> list[Any]:
 # incomplete gamma and beta functions
 
 
-_LARGE_ORDER = {4: 1e5, 8: 1e8}  # by a dtype's size: XLA's series take as many steps as its root
+# By a dtype's size: XLA's series take as many steps as its root, and lose digits at each.
+_LARGE_ORDER = {4: 1e4, 8: 1e5}
 _SERIES = [2 * (-1) ** k / k for k in range(3, 15)]
 
 
 def _gamma_of_large_order(a: Array, x: Array, lower: bool) -> Array:
     """The incomplete gamma functions by two terms of their uniform expansion (DLMF 8.12.3)."""
     off = (x - a) / a
-    near = jnp.where(jnp.abs(off) < 0.1, off, 0)  # further off they are 0 and 1
+    near = jnp.where(jnp.abs(off) < 0.2, off, 0)  # further off they are 0 and 1
     slope = jnp.polyval(jnp.asarray(_SERIES[::-1], x.dtype), near)
     root = jnp.sqrt(1 + near * slope)
     t = near * root * jnp.sqrt(a / 2)
     rest = slope / ((1 + root) * root) * jnp.exp(-t * t) / (math.sqrt(2 * math.pi) * jnp.sqrt(a))
     value = special.erfc(-t) / 2 - rest if lower else special.erfc(t) / 2 + rest
     beyond = jnp.where((off > 0) == lower, 1, 0).astype(x.dtype)
-    return jnp.where(jnp.abs(off) < 0.1, value, beyond)
+    return jnp.where(jnp.abs(off) < 0.2, value, beyond)
 
 
 def _incomplete_gamma(name: str, low: float, of_zero: float | None) -> Callable[..., Array]:

@@ -47,7 +47,7 @@ def _refuse_empty(height: int, width: int) -> None:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"EncodePng: expected an image with pixels, got {height} by {width} pixels. Leave out"
+            f"PNG file: expected an image with pixels, got {height} by {width} pixels. Leave out"
             " empty images.",
         )
 
