@@ -410,6 +410,22 @@ def test_raw_draws_are_the_same_compiled(jit_compile):
     np.testing.assert_array_equal(staged, single)
 
 
+@pytest.mark.parametrize("dtype", [tf.float16, tf.float32, tf.float64])
+def test_many_truncated_draws_are_the_same_compiled(dtype):
+    state = np.array([5, 6, 77], np.int64)
+    single, staged = tf.Variable(state), tf.Variable(state)
+
+    def draw(handle):
+        return tf.raw_ops.StatefulTruncatedNormal(
+            resource=handle, algorithm=1, shape=[70, 101], dtype=dtype
+        )
+
+    found = tf.function(lambda: draw(staged.handle), jit_compile=True)()
+    wanted = draw(single.handle)
+    np.testing.assert_allclose(found, wanted, rtol=1e-3 if dtype == tf.float16 else 1e-5, atol=1e-6)
+    np.testing.assert_array_equal(staged, single)
+
+
 def test_a_compiled_draw_that_is_refused_leaves_the_state():
     state = tf.Variable(np.array([1, 2, 3], np.int64))
 

@@ -14,6 +14,7 @@ from penstock.core.lazy import jnp
 from penstock.core.op_def import OpDef, define_op
 from penstock.core.shapes import ShapeContext
 from penstock.core.traced import TraceContext
+from penstock.ops.kernels import cpu_random
 from penstock.ops.random_draw import SAMPLERS, draw
 from penstock.ops.random_philox import Stream
 from penstock.ops.random_rejection import binomial_on
@@ -189,9 +190,14 @@ def _drawn_compiled(
 ) -> Array:
     """As `_drawn`, in a region."""
     dims = dimensions(shape)
-    state = _read_and_skip_compiled(resource, algorithm, np.uint64(math.prod(dims)))
+    stream = _stream_compiled(resource, algorithm, math.prod(dims))
+    return SAMPLERS[kind](jnp, stream, dims, dtype, *bounds)
+
+
+def _stream_compiled(resource: Any, algorithm: Array, count: int) -> Stream:
+    state = _read_and_skip_compiled(resource, algorithm, np.uint64(count))
     low, high, key = jnp.asarray(state).astype(np.uint64)
-    return SAMPLERS[kind](jnp, Stream(key, low, high), dims, dtype, *bounds)
+    return Stream(key, low, high)
 
 
 UNIFORM = _define_stateful(
@@ -243,6 +249,17 @@ TRUNCATED = _define_stateful(
     "float",
     "Normal numbers less than 2 away from 0, from a generator's state.",
 )
+
+
+def _are_many(attrs: dict[str, Any], resource: Any, algorithm: Array, shape: Array) -> bool:
+    return cpu_random.serves(attrs, shape)
+
+
+@compiled_kernel(TRUNCATED, device="CPU", when=_are_many)
+def _truncated_natively(resource: Any, algorithm: Array, shape: Array, *, dtype: DType) -> Array:
+    dims = dimensions(shape)
+    stream = _stream_compiled(resource, algorithm, math.prod(dims))
+    return cpu_random.truncated_normal(stream, dims, dtype)
 
 
 def _between_shape(c: ShapeContext) -> Dims:
