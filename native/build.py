@@ -215,7 +215,8 @@ def check(sanitizers: str, rounds: int, runner: Iterable[str] = ()) -> int:
     Raises:
       CannotBuildError: as `build`.
     """
-    extra = sanitizing(sanitizers)
+    extra, runner = sanitizing(sanitizers), list(runner)
+    emulated = ["-DPENSTOCK_EMULATED"] if runner else []
     with tempfile.TemporaryDirectory() as folder:
         failed = 0
         alone = "wire", "strings", "special", "arrays", "images", "matrices", "random", "records"
@@ -224,7 +225,7 @@ def check(sanitizers: str, rounds: int, runner: Iterable[str] = ()) -> int:
             sources = [str(HERE / f"check_{name}.cc")]
             if name in HOST:
                 sources.append(str(HERE / f"{name}.cc"))
-            options = [*COMMON, *OPTIONS.get(name, ()), *extra]
+            options = [*COMMON, *OPTIONS.get(name, ()), *extra, *emulated]
             _run([*_compiler(), *options, "-o", target, *sources])
             failed = _exit_code([*runner, target, str(rounds)]) or failed
         made = _compile(folder, ("check", "check_dot", "dispatch", "dot_dispatch"), extra, [])
