@@ -7,7 +7,6 @@ and the few numbers that it read.
 import functools
 import sys
 from collections.abc import Callable, Sequence
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from penstock import errors
 from penstock.core import determinism, effects
 from penstock.core.kernels import HOST_LIMIT, ErrorClass, KernelContext, quiet
 from penstock.core.lazy import jax, jax_is_loaded
-from penstock.core.locks import Locks, call, drain
+from penstock.core.locks import Locks, holding
 from penstock.core.prepared import UNBOUNDED, PreparedOp
 from penstock.core.resources import (
     ResourceHandle,
@@ -126,7 +125,7 @@ def _small_on_variables(
     locks = _locks(prepared, cells)
     if not WITH_IS_WHOLE:
         owners = {id(cell): cell for cell in cells}.values()
-        found: list[EagerTensor] | None = _holding(
+        found: list[EagerTensor] | None = holding(
             Locks(owners), lambda: _small_locked(prepared, arrays, cells, size)
         )
         return found
@@ -384,17 +383,7 @@ def locked(touched: Sequence[Any], run: Callable[[], Any]) -> Any:
     cells = {id(c): c for c in touched if hasattr(c, "lock")}
     if not cells:
         return run()
-    return _holding(Locks(cells.values()), run)
-
-
-def _holding(locks: Locks, run: Callable[[], Any]) -> Any:
-    held: list[Any] = []
-    back = map(call, iter(held))
-    try:
-        held.extend(compress(locks.releases, map(call, locks.acquires)))
-        return run()
-    finally:
-        drain(back)
+    return holding(Locks(cells.values()), run)
 
 
 def conform(prepared: PreparedOp, results: Any) -> list[Any]:

@@ -24,12 +24,11 @@ import os
 import pathlib
 import threading
 from collections.abc import Callable, Sequence
-from itertools import compress
 from operator import itemgetter
 from typing import Any
 
 from penstock.core.lazy import jax
-from penstock.core.locks import Locks, call, drain
+from penstock.core.locks import Locks, call, drain, holding
 
 LARGE = 1024  # sides of matrices above which LAPACK's threads are worth their waiting
 SMALL = 16  # sides up to which it uses one thread of its own accord
@@ -168,13 +167,7 @@ class _Turn:
 
     def finished(self, function: Function, arguments: Sequence[Any]) -> Any:
         """`function(*arguments)` in a turn of its own, with results that are there."""
-        held: list[Any] = []
-        back = map(call, iter(held))
-        try:
-            held.extend(compress(self._locks.releases, map(call, self._locks.acquires)))
-            return jax.block_until_ready(function(*arguments))
-        finally:
-            drain(back)
+        return holding(self._locks, lambda: jax.block_until_ready(function(*arguments)))
 
 
 _turn = _Turn()

@@ -14,13 +14,14 @@ gives back is made ready before the first lock is taken:
         drain(back)
 
 `held` has what releases the locks that were taken, however far that came; the iterator sees what is
-added to it. Locks are taken in one order everywhere: by the identity of the variables that they
-belong to.
+added to it. `holding` is this for what is a function already. Locks are taken in one order
+everywhere: by the identity of the variables that they belong to.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import compress
 from operator import attrgetter, call
 from typing import Any
 
@@ -45,4 +46,15 @@ class Locks:
         self.releases = list(map(_release, ordered))
 
 
-__all__ = ["Locks", "call", "drain"]
+def holding(locks: Locks, run: Callable[[], Any]) -> Any:
+    """`run()` while the locks are held."""
+    held: list[Any] = []
+    back = map(call, iter(held))
+    try:
+        held.extend(compress(locks.releases, map(call, locks.acquires)))
+        return run()
+    finally:
+        drain(back)
+
+
+__all__ = ["Locks", "call", "drain", "holding"]

@@ -6,13 +6,12 @@ the locks from taking the arrays until `put_back` has given the cells the new on
 """
 
 from collections.abc import Sequence
-from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from penstock.core.leases import Snapshot
-from penstock.core.locks import Locks, call, drain
+from penstock.core.locks import Locks, holding
 from penstock.core.resources import lease_all, owned_copy, variables_of
 from penstock.core.traced import NotStatic
 
@@ -44,14 +43,10 @@ class Binding:
 
 def leased(bound: Binding) -> tuple[list[Any], list[Any]]:
     """The variables' arrays, and leases on them; kept in the binding's snapshot."""
-    locks = bound.locks
-    held: list[Any] = []
-    back = map(call, iter(held))
-    try:
-        held.extend(compress(locks.releases, map(call, locks.acquires)))
-        return bound.snapshot.keep(on_device(bound.cells), lease_all(bound.cells))
-    finally:
-        drain(back)
+    cells = bound.cells
+    return holding(  # type: ignore[no-any-return]
+        bound.locks, lambda: bound.snapshot.keep(on_device(cells), lease_all(cells))
+    )
 
 
 def on_device(cells: Sequence[Any]) -> list[Any]:

@@ -15,7 +15,7 @@ from itertools import compress
 from typing import Any
 
 from penstock.core.compiling import HEAVY
-from penstock.core.locks import Locks, call, drain
+from penstock.core.locks import Locks, holding
 from penstock.core.resources import VariableCell, lease_all
 from penstock.graph.func_graph import bodies_of
 from penstock.graph.trip_count import rounds
@@ -137,14 +137,8 @@ def at_once(cells: Sequence[VariableCell], written: Sequence[bool], run: Callabl
       written: which of them it may write. They have their old values again where it fails.
       run: what runs.
     """
-    locks = Locks(cells)
-    held: list[Any] = []
-    back = map(call, iter(held))
-    try:
-        held.extend(compress(locks.releases, map(call, locks.acquires)))
-        return _undone_if_it_fails(list(compress(cells, written)), run)
-    finally:
-        drain(back)
+    changed = list(compress(cells, written))
+    return holding(Locks(cells), lambda: _undone_if_it_fails(changed, run))
 
 
 def _undone_if_it_fails(cells: Sequence[VariableCell], run: Callable[[], Any]) -> Any:
