@@ -92,7 +92,7 @@ def test_calls_that_do_not_need_each_other(threads):
 
 def _nodes(function, *signature):
     concrete = tf.function(function, input_signature=signature).get_concrete_function()
-    return {op.type: calls_lapack(_Node(op)) for op in concrete.graph.get_operations()}
+    return {op.type: calls_lapack(_Node(op), "CPU") for op in concrete.graph.get_operations()}
 
 
 class _Node:

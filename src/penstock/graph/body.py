@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.core.symbolic_tensor import SymbolicTensor
-from penstock.graph.func_graph import GLOBAL_EFFECT, FuncGraph, effects_of, handle_of
+from penstock.graph.func_graph import GLOBAL_EFFECT, FuncGraph, bodies_of, effects_of, handle_of
 from penstock.graph.operation import Operation
 from penstock.types import dtypes as dt
 
@@ -23,6 +23,7 @@ class CallBody:
     __slots__ = (
         "__weakref__",
         "_effects",
+        "_types",
         "attributes",
         "backward",
         "compiles",
@@ -30,7 +31,6 @@ class CallBody:
         "draws",
         "graph",
         "inputs",
-        "lapack",
         "must_compile",
         "name",
         "named",
@@ -57,13 +57,22 @@ class CallBody:
         self.named = False  # an imported operation has it
         self.shared = False  # others have it too: what adds to a body adds to one of its own
         self.draws: bool | None = None  # the runtime's note: whether it draws random numbers
-        self.lapack: bool | None = None  # the same: whether it calls LAPACK
         self.plan: Any = None  # the runtime's plan for eager calls
         self.plans: dict[str, Any] = {}  # those of iterators, by the type of the device
         self.traced: Any = None  # the runtime's nodes, for use inside compiled regions
         # A device, whether constant texts may be in it, and whether it may be compiled there.
         self.compiles: tuple[str, bool, bool] | None = None
         self._effects: tuple[dict[int, str], bool] | None = None
+        self._types: frozenset[str] | None = None
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The types of its operations, and of those in the bodies that they call."""
+        if self._types is None:
+            operations = self.graph.get_operations()
+            inside = [body.types for op in operations for body in bodies_of(op.attrs)]
+            self._types = frozenset().union((op.type for op in operations), *inside)
+        return self._types
 
     @property
     def output_dtypes(self) -> tuple[Any, ...]:

@@ -374,6 +374,11 @@ def bodies_of(attrs: dict[str, Any]) -> list[Any]:
     return found
 
 
+def holds_any(type_name: str, attrs: dict[str, Any], types: frozenset[str]) -> bool:
+    """Whether an operation, or one in the bodies that it calls, is of one of these types."""
+    return type_name in types or any(not types.isdisjoint(body.types) for body in bodies_of(attrs))
+
+
 UNORDERED = frozenset({"Placeholder", "VarHandleOp", "VarIsInitializedOp"})
 CHECKS = frozenset({"CheckNumerics", "CheckNumericsV2"})  # must run, and change nothing: any order
 

@@ -241,8 +241,7 @@ def trace_nodes(
     refs: dict[Any, Any] = {}
     for feed, value in zip(traced.program.feeds, arguments, strict=True):
         (refs if isinstance(value, TracedRef) else values)[id(feed), 0] = value
-    if traced.device == "CPU":
-        begin_turns(collected, traced.nodes, arguments)
+    begin_turns(collected, traced.nodes, traced.device, arguments)
     for node, prepared in zip(traced.nodes, traced.prepared, strict=True):
         if node.type != "Const" and prepared.compiled is None:
             known = all(isinstance(values.get((id(n), i)), np.ndarray) for n, i in node.inputs)
@@ -297,26 +296,34 @@ def kept_on_host(body: CallBody, device: str) -> set[str]:
 
 def why_outside(node: Any, device: str, texts: bool = False) -> str | None:
     """Why a node of a body keeps it out of compiled regions; None where it does not."""
-    taken = [(s, s.dtypes[i]) for s, i in node.inputs]
     if node.type == "Const":
         return None if texts or dt.string not in node.dtypes else _no_values(dt.string)
-    if node.refused:
-        return str(node.refused)
-    held = [*node.dtypes, *(t for s, t in taken if t is dt.string and s.type != "Const" and texts)]
-    for dtype in held:
-        if dtype in (dt.string, dt.resource):
-            return _no_values(dtype)
+    if why := by_itself(node, texts):
+        return why
+    if dt.resource in node.dtypes:
+        return _no_values(dt.resource)
     if not select(node.type, "compiled", device, node.attrs):
         return NO_KERNEL
     counts = node.counts or (1,) * len(node.op.inputs)
     touched = node.op.effects_at(counts, node.attrs)
-    resources = {i for i, (_, t) in enumerate(taken) if t is dt.resource}
+    resources = {i for i, (s, k) in enumerate(node.inputs) if s.dtypes[k] is dt.resource}
     if not resources <= set(touched):
         return "compiled regions read and write variables, and hand on none"
     for body in bodies_of(node.attrs):
         if not compiles_inside(body, device, node.type, texts):
             return why_not_inside(body, device, node.type, texts)
     return None
+
+
+def by_itself(node: Any, texts: bool) -> str | None:
+    """What is against a node in a compiled region, whatever kernels there are.
+
+    With `texts` those that it takes count, but constant ones.
+    """
+    if node.refused:
+        return str(node.refused)
+    taken = [s.dtypes[i] for s, i in node.inputs if s.type != "Const"] if texts else []
+    return _no_values(dt.string) if dt.string in (*node.dtypes, *taken) else None
 
 
 def _no_values(dtype: Any) -> str:

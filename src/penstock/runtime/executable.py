@@ -125,7 +125,8 @@ class Executable:
         self._repeats = {id(r.rounds[0][0]): r for r in found}
         types = [n.type for n in region.nodes]
         self._elementwise = is_elementwise(types)
-        self.lapack = lapack.Limit() if any(map(calls_lapack, region.nodes)) else None
+        in_turns = any(calls_lapack(n, region.device) for n in region.nodes)
+        self.lapack = lapack.Limit() if in_turns else None
         self._large = [
             (id(n), _on_device(n.attrs["value"].array))
             for n in region.nodes
@@ -387,7 +388,7 @@ def trace_repeat(repeat: Repeat, values: dict[Any, Any], collected: Collected) -
 
     dtypes = [repeat.prepared[j].out_numpy[i] for j, i in keys]
     given = [jnp.asarray(v, dtype) for v, dtype in zip(first, dtypes, strict=True)]
-    in_turn = any(map(calls_lapack, repeat.rounds[0]))
+    in_turn = any(calls_lapack(n, repeat.prepared[0].device) for n in repeat.rounds[0])
     last = jax.lax.fori_loop(0, rounds, one, wait(collected, given) if in_turn else given)
     if in_turn:
         end_turn(collected, last)
@@ -402,7 +403,8 @@ def _trace_round(
     """The results of one round."""
     results: dict[Any, Any] = {}
     collected = Collected()
-    begin_turns(collected, repeat.rounds[0], list(handed.values()))
+    device = repeat.prepared[0].device
+    begin_turns(collected, repeat.rounds[0], device, list(handed.values()))
     for j, (node, row) in enumerate(zip(repeat.rounds[0], repeat.form, strict=True)):
         arguments = []
         for source in row:
@@ -448,7 +450,7 @@ def _trace_compiled(
         if wants_context
         else ()
     )
-    in_turn = prepared.device == "CPU" and calls_lapack(node)
+    in_turn = calls_lapack(node, prepared.device)
     if in_turn:
         arguments = take_turn(collected, node, arguments)
     try:

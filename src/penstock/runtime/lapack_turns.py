@@ -13,31 +13,22 @@ from typing import Any
 from penstock.core.lapack import OPERATIONS
 from penstock.core.lazy import jax, jnp
 from penstock.core.traced import Collected, TracedRef
-from penstock.graph.body import CallBody
-from penstock.graph.func_graph import bodies_of
+from penstock.graph.func_graph import bodies_of, holds_any
 
 
-def calls_lapack(node: Any) -> bool:
+def calls_lapack(node: Any, device: str) -> bool:
     """Whether a node, or one in the bodies that it calls, calls LAPACK where it is compiled."""
-    return _calls(node.type, node.attrs)
+    return device == "CPU" and holds_any(node.type, node.attrs, OPERATIONS)
 
 
-def _calls(type_name: str, attrs: dict[str, Any]) -> bool:
-    return type_name in OPERATIONS or any(_in_body(body) for body in bodies_of(attrs))
-
-
-def _in_body(body: CallBody) -> bool:
-    if body.lapack is None:
-        body.lapack = any(_calls(op.type, op.attrs) for op in body.graph.get_operations())
-    return body.lapack
-
-
-def begin_turns(collected: Collected, nodes: Sequence[Any], arguments: Sequence[Any]) -> None:
+def begin_turns(
+    collected: Collected, nodes: Sequence[Any], device: str, arguments: Sequence[Any]
+) -> None:
     """Makes the first call of a body wait for all that the body is given.
 
     So XLA cannot take it out of the body as a call that needs nothing of a round or a branch.
     """
-    if collected.turn is None and any(map(calls_lapack, nodes)):
+    if collected.turn is None and any(calls_lapack(n, device) for n in nodes):
         end_turn(collected, arguments)
 
 

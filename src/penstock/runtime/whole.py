@@ -14,9 +14,11 @@ from penstock import errors
 from penstock.core import rounds
 from penstock.core.kernels import register_kernel, select
 from penstock.core.traced import NotStatic
-from penstock.graph.func_graph import bodies_of
+from penstock.graph.func_graph import bodies_of, holds_any
 from penstock.runtime.bodies import (
+    by_itself,
     compiles_inside,
+    nodes_of,
     prepared_with_texts,
     run_body,
     set_whole_plan_maker,
@@ -29,11 +31,10 @@ from penstock.runtime.items import RegionItem
 from penstock.runtime.mixed_precision import half_wanted, in_half_precision
 from penstock.runtime.placer import place_program
 from penstock.runtime.plan import Plan
-from penstock.runtime.program import CALLS, FEED, Node, Program, build
+from penstock.runtime.program import CALLS, FEED, Node, Program
 from penstock.runtime.regions import Region
 from penstock.runtime.simplify import prepared_op, simplify
 from penstock.runtime.whole_region import WholeRegion
-from penstock.types import dtypes as dt
 
 OUTSIDE = frozenset({FEED, "NoOp"}) | BIND_ONCE  # what no region holds
 # The sizes of most results follow from values: TensorFlow's compiler bounds them.
@@ -43,7 +44,6 @@ BETWEEN = frozenset(
     StatelessParameterizedTruncatedNormal Unique UniqueV2 VarIsInitializedOp Where
     """.split()
 )
-_NO_ARRAYS = (dt.string,)
 
 
 def unsupported(node: Node, device: str) -> str | None:
@@ -51,7 +51,7 @@ def unsupported(node: Node, device: str) -> str | None:
     if node.type in OUTSIDE or node.type == "Const":
         return None
     assert node.op is not None
-    if why := _by_itself(node):
+    if why := by_itself(node, texts=True):
         return why
     for body in bodies_of(node.attrs):
         if not compiles_inside(body, device, node.type, texts=True):
@@ -62,35 +62,15 @@ def unsupported(node: Node, device: str) -> str | None:
     return None if foldable else NO_KERNEL
 
 
-def _by_itself(node: Node) -> str | None:
-    """What is against a node whatever kernels there are."""
-    if node.refused:
-        return node.refused
-    taken = [(s, s.dtypes[i]) for s, i in node.inputs]
-    for dtype in [*node.dtypes, *(t for s, t in taken if s.type != "Const")]:
-        if dtype in _NO_ARRAYS:
-            return f"compiled regions hold no values of dtype {dtype.name}"
-    return None
-
-
 def _between(node: Node, device: str) -> bool:
     """Whether a node, or all that is against its bodies, only has to run between regions."""
-    if _by_itself(node) is not None or not _holds_between(node.type, node.attrs):
+    if by_itself(node, texts=True) or not holds_any(node.type, node.attrs, BETWEEN):
         return False
     return all(_parts(body, device) for body in bodies_of(node.attrs))
 
 
-def _holds_between(type_name: str, attrs: dict[str, Any]) -> bool:
-    return type_name in BETWEEN or any(
-        _holds_between(op.type, op.attrs)
-        for body in bodies_of(attrs)
-        for op in body.graph.get_operations()
-    )
-
-
 def _parts(body: Any, device: str) -> bool:
-    program = build(body.outputs, body.inputs, body.control_outputs, inline_all=True)
-    return all(unsupported(n, device) is None or _between(n, device) for n in program.nodes)
+    return all(unsupported(n, device) is None or _between(n, device) for n in nodes_of(body))
 
 
 class WholePlan(Plan):
@@ -180,7 +160,7 @@ def make_compiled_plan(program: Program, resources: Any, name: str, device: str 
     against = [(n, why) for n, why in _found(program, device) if not _between(n, device)]
     if against:
         _refuse(name, against)
-    if any(_holds_between(n.type, n.attrs) for n in program.nodes):
+    if any(holds_any(n.type, n.attrs, BETWEEN) for n in program.nodes):
         return Plan(program, resources, device)
     return WholePlan(program, resources, device, name)
 
